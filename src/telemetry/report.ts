@@ -1,0 +1,49 @@
+// The facts that the stages report. One place turns each into metrics and a log line.
+
+import type { StreamName } from '../event.ts'
+import type { TailraceError } from '../errors.ts'
+
+export interface StreamRef {
+  readonly tenant: string
+  readonly stream: StreamName
+}
+
+export type DestinationState = 'up' | 'down' | 'halted'
+
+/** Facts, in the past tense. None of them throws, blocks, or keeps what it was given. */
+export interface Report {
+  /** One request to the service was answered or failed. `status` 0: no answer. */
+  requestAnswered(fact: { instance: string; operation: string; status: number; ms: number }): void
+  /** The service asked this instance's requests to pause. */
+  instanceThrottled(fact: { instance: string; ms: number }): void
+  /** A page was read and committed. `late`: seconds by which records came late, for those that did. */
+  pageCommitted(
+    fact: StreamRef & { created: number; updated: number; closed: number; known: number; late: readonly number[] },
+  ): void
+  passCompleted(fact: StreamRef & { purpose: string; pages: number; records: number; ms: number }): void
+  passGivenUp(fact: StreamRef & { purpose: string; reason: string }): void
+  /** `completeAt`: the stream is known to be complete up to here, Unix ms by the service's clock. */
+  watermarkMoved(fact: StreamRef & { completeAt: number; clockSkewMs: number }): void
+  /** A turn failed; it is tried again in `retryMs`. */
+  turnFailed(fact: StreamRef & { error: TailraceError; failures: number; retryMs: number }): void
+  /** A stream works again after failures. */
+  turnRecovered(fact: StreamRef & { failures: number }): void
+  /** Polling of a stream pauses because a destination's backlog is full, or goes on. */
+  backlogFull(fact: StreamRef & { destination: string; full: boolean }): void
+  gapDeclared(fact: StreamRef & { from: number; to: number; reason: string }): void
+
+  /** A batch, or a part of it, was confirmed. `delaysMs`: event time to confirmation, one per sample. */
+  eventsShipped(
+    fact: StreamRef & { destination: string; events: number; bytes: number; ms: number; delayMs: number },
+  ): void
+  sendFailed(fact: { destination: string; error: TailraceError; events: number; retryMs: number }): void
+  eventDead(fact: StreamRef & { destination: string; error: TailraceError }): void
+  destinationChanged(fact: { destination: string; state: DestinationState; reason: string | null }): void
+  /** Sums over all streams, set about every 5 s. */
+  backlogMeasured(fact: { destination: string; batches: number; bytes: number; deadLetters: number }): void
+
+  /** Redis was lost, full, came back, or is another one than before. */
+  redisChanged(fact: { state: 'ready' | 'lost' | 'full' | 'replaced'; reason: string }): void
+  /** Something failed outside of a turn or send. A person should know. */
+  failed(fact: { error: TailraceError; during: string }): void
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    maxWorkers: 2,
+    reporters: process.env['CI'] ? ['default'] : ['default'],
+    // Node's own loader: the tests run what production runs, by type stripping.
+    experimental: { viteModuleRunner: false },
+  },
+})
