@@ -1,0 +1,29 @@
+// A turn under its lease.
+
+import type { StreamKey } from '../event.ts'
+import type { Pass } from './pass.ts'
+import type { Lease, NextTurn, PollPorts, Subscription } from './ports.ts'
+import { beginDeep } from './state.ts'
+import type { PollState, Trouble } from './state.ts'
+
+export interface Held<L extends Lease, B> {
+  readonly ports: PollPorts<L, B>
+  readonly sub: Subscription
+  readonly lease: L
+  readonly state: PollState
+  readonly trouble: Trouble | null
+  readonly lane: 'live' | 'deep'
+}
+
+/** The state to commit after a turn: with a deep pass begun, if one is due and none is under way. */
+export function withDeep(sub: Subscription, state: PollState, now: number): PollState {
+  return state.deep ? state : { ...state, deep: beginDeep(sub.reader.stream, sub.rhythm, state, now) }
+}
+
+export function turnOf(key: StreamKey, lane: 'live' | 'deep', pass: Pass): NextTurn {
+  return { key, lane, pass: pass.id, step: pass.step }
+}
+
+export function nameOf(sub: Subscription): { tenant: string; stream: Subscription['stream'] } {
+  return { tenant: sub.tenant, stream: sub.stream }
+}

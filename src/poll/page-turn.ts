@@ -1,0 +1,221 @@
+// The turn that reads a page: ask, compare with what is known, commit, and say where the pass goes on.
+
+import { TailraceError } from '../errors.ts'
+import { changesOf, entriesOf, streamEvent } from './changes.ts'
+import type { ChangeContext, Changes, ReadRecord } from './changes.ts'
+import { nameOf, withDeep } from './held.ts'
+import type { Held } from './held.ts'
+import { advance, isFull, watermarkAfter, withLimit, withoutRanges } from './pass.ts'
+import type { Outcome, Pass } from './pass.ts'
+import type { Answer, Lease } from './ports.ts'
+import { bornAt } from './state.ts'
+import type { PollState } from './state.ts'
+
+/** What a page is taken to need in memory at the least, bytes. */
+const pageBytesMin = 65_536
+/** A page takes about so many times its bytes while it is worked on. */
+const pageWeight = 3
+
+/** Returns the state that was committed. */
+export async function readPage<L extends Lease, B>(
+  held: Held<L, B>,
+  pass: Pass,
+  signal: AbortSignal,
+): Promise<PollState> {
+  const { ports, sub, state } = held
+  const timeline = sub.reader.stream.reading !== 'inventory'
+  if (timeline && state.watermark === null) return await learnClock(held, signal)
+  const free = await ports.reserve(Math.max(pageBytesMin, pass.limit * 1_000) * pageWeight, signal)
+  try {
+    const answer = await ask(held, pass, signal)
+    return answer instanceof TailraceError ? await goRound(held, pass, answer) : await takePage(held, pass, answer)
+  } finally {
+    free()
+  }
+}
+
+/** The first turn of a timeline asks for one record, for the service's clock alone. */
+async function learnClock<L extends Lease, B>(held: Held<L, B>, signal: AbortSignal): Promise<PollState> {
+  const { ports, sub, lease, state } = held
+  const { stream } = sub.reader
+  const range = { from: Math.floor(lease.now / 1000), to: null }
+  const query = { ...stream.query(sub.clients, range), offset: 0, limit: 1 }
+  const answer = await ports.list(sub, stream.operation, query, signal)
+  const born = bornAt({ ...state, live: null }, Math.floor((answer.date ?? lease.now) / 1000), sub.rhythm)
+  const next = { ...born, live: beginAfterBirth(held, born) }
+  await ports.store.commit(lease, { state: JSON.stringify(next), seen: [], last: [], batches: [] })
+  return next
+}
+
+function beginAfterBirth<L extends Lease, B>({ state }: Held<L, B>, born: PollState): Pass | null {
+  // The pass that was about to begin did not know the clock; it begins now, from where the stream was born.
+  return state.live && { ...state.live, from: born.watermark, step: 1 }
+}
+
+/** The page, or the service's refusal of something that we can do without. */
+async function ask<L extends Lease, B>(
+  { ports, sub }: Held<L, B>,
+  pass: Pass,
+  signal: AbortSignal,
+): Promise<Answer | TailraceError> {
+  const { stream } = sub.reader
+  const range = { from: pass.purpose === 'inventory' ? null : pass.from, to: pass.cursor.to }
+  const query = { ...stream.query(sub.clients, range), offset: pass.cursor.offset, limit: pass.limit }
+  try {
+    return await ports.list(sub, stream.operation, query, signal)
+  } catch (thrown) {
+    const error = ports.coded(thrown)
+    if (error.code === 'service_too_large' && pass.limit > 1) return error
+    if (error.code === 'service_rejected' && (pass.cursor.to !== null || pass.cursor.offset > 0)) return error
+    throw error
+  }
+}
+
+/** Goes on without what was refused: with smaller pages, without closed ranges, or with a declared gap. */
+async function goRound<L extends Lease, B>(held: Held<L, B>, pass: Pass, error: TailraceError): Promise<PollState> {
+  const { state, ports, lease, lane } = held
+  if (error.code === 'service_rejected' && pass.cursor.to === null) return await declareGap(held, pass, error.message)
+  const again = error.code === 'service_too_large' ? withLimit(pass, pass.limit >> 1) : withoutRanges(pass)
+  const refused = again.pager !== pass.pager ? rangesRefused(state) : {}
+  const next: PollState = { ...state, ...refused, [lane]: { ...again, step: pass.step + 1 } }
+  await ports.store.commit(lease, { state: JSON.stringify(next), seen: [], last: [], batches: [] })
+  return next
+}
+
+/** What lies beyond cannot be read by any means: that is said to the destinations, and holds up nothing. */
+async function declareGap<L extends Lease, B>(held: Held<L, B>, pass: Pass, reason: string): Promise<PollState> {
+  const { ports, sub, lease, state } = held
+  const from = (pass.from ?? 0) * 1000
+  const to = (pass.oldest ?? pass.start ?? 0) * 1000
+  const context = contextOf(held, lease.now)
+  const event = streamEvent({ action: 'gap', severity: 7, body: { from, to, reason } }, context)
+  const batches = await ports.encode(sub, [event])
+  const told = { ...state, sequence: event.sequence }
+  // What an inventory could not list must not be taken for missing.
+  const done =
+    pass.purpose === 'inventory'
+      ? { ...told, [held.lane]: null }
+      : completed(held, told, { ...pass, step: pass.step + 1 })
+  await ports.store.commit(lease, { state: JSON.stringify(done), seen: [], last: [], batches })
+  ports.report.gapDeclared({ ...nameOf(sub), from, to, reason })
+  await relay(held, batches)
+  return done
+}
+
+async function takePage<L extends Lease, B>(held: Held<L, B>, pass: Pass, answer: Answer): Promise<PollState> {
+  const { ports, sub, lease, state } = held
+  const startedAt = Date.now()
+  const date = Math.floor((answer.date ?? lease.now) / 1000)
+  const records = sub.reader.read(answer.body, date)
+  const known = await ports.store.lookup(
+    sub.key,
+    records.map((record) => record.key),
+  )
+  const changes = changesOf(records, known, contextOf(held, lease.now))
+  const entries = entriesOf(records, pass.purpose === 'inventory')
+  const allKnown = changes.events.length === 0
+  const outcome = advance(pass, { entries, allKnown, date }, state)
+  const next = afterPage(held, pass, { records, outcome, sequence: state.sequence + changes.events.length })
+  const batches = changes.events.length === 0 ? [] : await ports.encode(sub, changes.events)
+  const late = pass.purpose === 'live' ? latenessOf(changes, state) : []
+  const committed = { ...next, latest: Math.max(next.latest, ...late) }
+  await ports.store.commit(lease, {
+    state: JSON.stringify(committed),
+    seen: changes.seen,
+    last: changes.last,
+    batches,
+  })
+  ports.report.pageCommitted({ ...nameOf(sub), ...changes.counts, late })
+  tell(held, pass, outcome, Date.now() - startedAt)
+  await relay(held, batches)
+  return committed
+}
+
+function contextOf<L extends Lease, B>({ sub, state }: Held<L, B>, now: number): ChangeContext {
+  // An identity is marked with the inventory that is under way, or with the next one.
+  const inventory = sub.reader.stream.reading === 'timeline' ? null : state.inventories + 1
+  return { tenant: sub.tenant, reader: sub.reader, sequence: state.sequence, observedTime: now, inventory }
+}
+
+/** By how many seconds each new record came later than the pass that should have met it. */
+function latenessOf(changes: Changes, state: PollState): number[] {
+  const { completeAt } = state
+  if (completeAt === null) return []
+  return changes.createdTimes.filter((time) => time < completeAt).map((time) => completeAt - time)
+}
+
+function afterPage<L extends Lease, B>(
+  held: Held<L, B>,
+  pass: Pass,
+  page: { readonly records: readonly ReadRecord[]; readonly outcome: Outcome; readonly sequence: number },
+): PollState {
+  const { outcome } = page
+  const learned: PollState = {
+    ...held.state,
+    sequence: page.sequence,
+    longestPage: Math.max(held.state.longestPage, page.records.length),
+    ...(pass.cursor.to === null || pass.purpose === 'backfill' ? {} : { closedRanges: true }),
+  }
+  switch (outcome.kind) {
+    case 'next': {
+      const refused = outcome.pass.pager !== pass.pager ? rangesRefused(learned) : {}
+      return { ...learned, ...refused, [held.lane]: outcome.pass }
+    }
+    case 'broken':
+      return { ...learned, [held.lane]: null }
+    case 'complete':
+      return completed(held, learned, outcome.pass, outcome.early)
+  }
+}
+
+/** The state after a pass that has reached its end. */
+export function completed<L extends Lease, B>(
+  held: Pick<Held<L, B>, 'lane' | 'sub' | 'lease'>,
+  state: PollState,
+  pass: Pass,
+  early = false,
+): PollState {
+  const { lane, lease, sub } = held
+  const start = pass.start ?? state.completeAt
+  const idle = { ...state, [lane]: null }
+  switch (pass.purpose) {
+    case 'inventory':
+      // Its first half: everything was listed. The second looks for what is missing.
+      return { ...idle, [lane]: { ...pass, missing: '0' } }
+    case 'backfill':
+      return withDeep(sub, { ...idle, holes: state.holes.slice(1) }, lease.now)
+    case 'reconcile':
+      return { ...idle, reconciledAt: start, [lane]: { ...pass, missing: '0' } }
+    case 'live': {
+      const watermark = watermarkAfter(pass, state.watermark ?? 0)
+      const fullAt = isFull(pass) && !early ? start : state.fullAt
+      return withDeep(sub, { ...idle, watermark, completeAt: start, fullAt }, lease.now)
+    }
+  }
+}
+
+function rangesRefused(state: PollState): Pick<PollState, 'closedRanges' | 'rangesRefusedAt'> {
+  return { closedRanges: false, rangesRefusedAt: state.completeAt ?? 0 }
+}
+
+function tell<L extends Lease, B>({ ports, sub, lease }: Held<L, B>, pass: Pass, outcome: Outcome, ms: number): void {
+  const { report } = ports
+  const what = { ...nameOf(sub), purpose: pass.purpose }
+  if (outcome.kind === 'broken') report.passGivenUp({ ...what, reason: outcome.reason })
+  if (outcome.kind !== 'complete') return
+  const done = outcome.pass
+  report.passCompleted({ ...what, pages: done.step, records: done.records, ms: lease.now - done.begunAt + ms })
+  if (done.start === null || pass.purpose === 'backfill' || pass.purpose === 'reconcile') return
+  const completeAt = done.start * 1000
+  if (pass.purpose === 'live')
+    report.watermarkMoved({ ...nameOf(sub), completeAt, clockSkewMs: completeAt - done.begunAt })
+}
+
+/** What cannot be queued now stays in the outbox; the sweep queues it. */
+async function relay<L extends Lease, B>({ ports, sub }: Held<L, B>, batches: readonly B[]): Promise<void> {
+  try {
+    await ports.relay(sub.key, batches)
+  } catch (thrown) {
+    ports.report.failed({ error: ports.coded(thrown), during: `queuing batches of ${sub.key}` })
+  }
+}

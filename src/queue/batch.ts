@@ -1,0 +1,123 @@
+// A batch: events that are queued, sent and confirmed as one. Encoded once per encoding, packed, compressed.
+
+import { randomBytes } from 'node:crypto'
+import { promisify } from 'node:util'
+import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
+import type { Encoding, SecurityEvent } from '../event.ts'
+
+/** A destination and how it wants its events. */
+export interface Outlet {
+  readonly destination: string
+  readonly encoding: Encoding
+}
+
+export interface BatchLimits {
+  readonly events: number
+  /** Bytes before compression, roughly. */
+  readonly bytes: number
+}
+
+/** One encoding of a batch: how many of its events the encoding kept, and the packed bytes, compressed. */
+interface Encoded {
+  readonly key: string
+  readonly count: number
+  readonly packed: Buffer
+}
+
+export interface Batch {
+  readonly id: string
+  readonly encodings: readonly Encoded[]
+  /** Who owes it: destination → key of its encoding. */
+  readonly owers: ReadonlyMap<string, string>
+  /** Time of its oldest event, Unix milliseconds. */
+  readonly oldest: number
+}
+
+const compress = promisify(zstdCompress)
+const decompress = promisify(zstdDecompress)
+const fast = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+/** What a packed batch may grow to when it is unpacked: far above what `BatchLimits` allows. */
+const unpackedMax = 1 << 30
+
+/** Cuts events into batches and encodes them. Destinations whose filter left nothing owe nothing. */
+export async function makeBatches(
+  events: readonly SecurityEvent[],
+  outlets: readonly Outlet[],
+  limits: BatchLimits,
+): Promise<Batch[]> {
+  const encodings = new Map(outlets.map((outlet) => [outlet.encoding.key, outlet.encoding]))
+  const batches = await Promise.all(
+    slices(events, limits).map(async (slice) => makeBatch(slice, outlets, [...encodings.values()])),
+  )
+  return batches.filter((batch) => batch.owers.size > 0)
+}
+
+async function makeBatch(
+  events: readonly SecurityEvent[],
+  outlets: readonly Outlet[],
+  encodings: readonly Encoding[],
+): Promise<Batch> {
+  const encoded: Encoded[] = []
+  for (const encoding of encodings) {
+    const texts = events.map((event) => encoding.encode(event)).filter((text) => text !== undefined)
+    if (texts.length === 0) continue
+    encoded.push({ key: encoding.key, count: texts.length, packed: await compress(packTexts(texts), fast) })
+  }
+  const kept = new Set(encoded.map(({ key }) => key))
+  return {
+    // BullMQ takes no id that is an integer or has a colon.
+    id: `b${randomBytes(12).toString('base64url')}`,
+    encodings: encoded,
+    owers: new Map(
+      outlets.filter(({ encoding }) => kept.has(encoding.key)).map((o) => [o.destination, o.encoding.key]),
+    ),
+    oldest: events.reduce((oldest, event) => Math.min(oldest, event.time), Infinity),
+  }
+}
+
+/** A record of 300 KB fills a batch of its own rather than swelling one of a thousand. */
+function slices(events: readonly SecurityEvent[], limits: BatchLimits): SecurityEvent[][] {
+  const result: SecurityEvent[][] = []
+  let slice: SecurityEvent[] = []
+  let bytes = 0
+  for (const event of events) {
+    const size = event.recordJson.length + 512
+    if (slice.length > 0 && (slice.length >= limits.events || bytes + size > limits.bytes)) {
+      result.push(slice)
+      slice = []
+      bytes = 0
+    }
+    slice.push(event)
+    bytes += size
+  }
+  if (slice.length > 0) result.push(slice)
+  return result
+}
+
+/** Count, then the length of each (32 bits, little-endian), then the texts in UTF-8, one after the other. */
+export function packTexts(texts: readonly string[]): Buffer {
+  const lengths = texts.map((text) => Buffer.byteLength(text))
+  const head = 4 + texts.length * 4
+  const packed = Buffer.allocUnsafe(lengths.reduce((sum, length) => sum + length, head))
+  packed.writeUInt32LE(texts.length, 0)
+  let at = head
+  for (const [i, text] of texts.entries()) {
+    packed.writeUInt32LE(lengths[i] ?? 0, 4 + i * 4)
+    at += packed.write(text, at)
+  }
+  return packed
+}
+
+/** The records of a packed, compressed batch, as views into one buffer. */
+export async function unpackRecords(packed: Buffer): Promise<Uint8Array[]> {
+  const bytes = await decompress(packed, { maxOutputLength: unpackedMax })
+  const count = bytes.readUInt32LE(0)
+  const records: Uint8Array[] = []
+  let at = 4 + count * 4
+  for (let i = 0; i < count; i++) {
+    const length = bytes.readUInt32LE(4 + i * 4)
+    records.push(bytes.subarray(at, at + length))
+    at += length
+  }
+  return records
+}

@@ -1,0 +1,106 @@
+// Whether a destination may be sent to, and how many sends at once. While it does not answer, one probe at
+// a time is let through; everything else waits here, and no attempt of anything is spent.
+
+import { once, setMaxListeners } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TailraceError } from '../errors.ts'
+import type { Report } from '../telemetry/report.ts'
+import { backoffMs } from './backoff.ts'
+
+export interface GateOptions {
+  readonly destination: string
+  /** Most sends at once. */
+  readonly concurrencyMax: number
+  /** A halted destination is looked at again this often, milliseconds. */
+  readonly haltedProbeMs: number
+  readonly report: Pick<Report, 'destinationChanged'>
+}
+
+export interface Gate {
+  /** Resolves when a send may start; the caller then calls `succeeded`, `failed` or `left` once. */
+  enter(signal: AbortSignal): Promise<void>
+  succeeded(): void
+  /** Closes the gate. Returns for how long, milliseconds. */
+  failed(error: TailraceError): number
+  /** The send was given up without an answer about the destination. */
+  left(): void
+  /** For how long it has been closed, milliseconds; 0: it is open. */
+  closedMs(): number
+}
+
+/** So many failures in a row, and the destination counts as down. */
+const failuresUntilDown = 3
+const retry = { firstMs: 250, highestMs: 30_000 }
+
+export function createGate(options: GateOptions): Gate {
+  const { destination, concurrencyMax, report } = options
+  const changed = new EventTarget()
+  setMaxListeners(0, changed)
+  let limit = Math.min(2, concurrencyMax)
+  let inside = 0
+  let failures = 0
+  let closedAt = 0
+  let opensAt = 0
+  let state: 'up' | 'down' | 'halted' = 'up'
+
+  const wake = (): void => {
+    changed.dispatchEvent(new Event('changed'))
+  }
+  const become = (next: typeof state, reason: string | null): void => {
+    if (next === state) return
+    state = next
+    report.destinationChanged({ destination, state, reason })
+  }
+  const leave = (): void => {
+    inside -= 1
+    wake()
+  }
+  return {
+    async enter(signal) {
+      for (;;) {
+        signal.throwIfAborted()
+        const wait = failures > 0 ? opensAt - Date.now() : 0
+        if (wait <= 0 && inside < (failures > 0 ? 1 : Math.floor(limit))) {
+          inside += 1
+          return
+        }
+        const over = new AbortController()
+        const either = AbortSignal.any([signal, over.signal])
+        const news = once(changed, 'changed', { signal: either })
+        const waits = wait > 0 ? [news, sleep(wait, undefined, { signal: either })] : [news]
+        try {
+          await Promise.race(waits)
+        } finally {
+          over.abort()
+          await Promise.allSettled(waits)
+        }
+      }
+    },
+    succeeded() {
+      failures = 0
+      closedAt = 0
+      limit = Math.min(concurrencyMax, limit + 1 / limit)
+      become('up', null)
+      leave()
+    },
+    failed(error) {
+      failures += 1
+      closedAt ||= Date.now()
+      limit = Math.max(1, limit / 2)
+      const closedMs = closedFor(error, failures, options.haltedProbeMs)
+      opensAt = Date.now() + closedMs
+      if (error.remedy === 'halt') become('halted', error.message)
+      else if (failures >= failuresUntilDown || error.remedy === 'wait') become('down', error.message)
+      leave()
+      return closedMs
+    },
+    left: leave,
+    closedMs: () => (closedAt === 0 ? 0 : Date.now() - closedAt),
+  }
+}
+
+function closedFor(error: TailraceError, failures: number, haltedProbeMs: number): number {
+  if (error.remedy === 'halt') return haltedProbeMs
+  const wait = backoffMs(failures, retry)
+  return error.remedy === 'wait' ? Math.max(error.waitMs ?? 0, wait) : wait
+}

@@ -1,0 +1,56 @@
+#!lua
+-- Commits a page, all or nothing: what has been seen, the batches, and where the pass goes on.
+-- KEYS: state, seen, last, owed, outbox, debt, then one key per batch.
+-- ARGV: token, n, new state, seen (28 bytes each: 12 of identity, 16 of value),
+--   number of `last` pairs, then field, value ('' = delete) of each,
+--   then per batch: id, number of hash fields, field, value …, number of debts, destination, bytes …
+-- Returns {1, now}, or {0, n} where the lease is another's or the state is not the one that was read.
+local held = redis.call('HMGET', KEYS[1], 'token', 'n')
+local n = tonumber(held[2] or '0')
+if held[1] ~= ARGV[1] or n ~= tonumber(ARGV[2]) then return { 0, n } end
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local at = 4
+local function take()
+  at = at + 1
+  return ARGV[at]
+end
+local function pairsOf(count)
+  local list = {}
+  for i = 1, count * 2 do list[i] = take() end
+  return list
+end
+
+local seen = ARGV[4]
+local fields = {}
+local count = #seen / 28
+for first = 1, count, 2000 do
+  local last = math.min(count, first + 1999)
+  for i = first, last do
+    local from = (i - 1) * 28
+    fields[(i - first) * 2 + 1] = string.sub(seen, from + 1, from + 12)
+    fields[(i - first) * 2 + 2] = string.sub(seen, from + 13, from + 28)
+  end
+  redis.call('HSET', KEYS[2], unpack(fields, 1, (last - first + 1) * 2))
+end
+
+for _ = 1, tonumber(take()) do
+  local field, value = take(), take()
+  if value == '' then redis.call('HDEL', KEYS[3], field) else redis.call('HSET', KEYS[3], field, value) end
+end
+
+for b = 7, #KEYS do
+  local id = take()
+  redis.call('HSET', KEYS[b], 'at', now, unpack(pairsOf(tonumber(take()))))
+  local debts = pairsOf(tonumber(take()))
+  for i = 1, #debts, 2 do
+    redis.call('HINCRBY', KEYS[6], debts[i] .. '/bytes', debts[i + 1])
+    redis.call('HINCRBY', KEYS[6], debts[i] .. '/batches', 1)
+  end
+  redis.call('ZADD', KEYS[4], now, id)
+  redis.call('SADD', KEYS[5], id)
+end
+
+redis.call('HSET', KEYS[1], 'n', n + 1, 'leaseUntil', 0, 'trouble', '', 'state', ARGV[3])
+return { 1, now }

@@ -1,0 +1,37 @@
+#!lua flags=allow-oom
+-- Records what a destination has confirmed of a batch, and what it never can. It makes room, so it runs
+-- also when Redis is full.
+-- KEYS: batch, owed, outbox, debt, dead. ARGV: batch id, destination, what is left ('' = nothing), number of
+-- dead letters, then field, value of each.
+-- Returns 1, or 0 where the destination owed nothing (it was confirmed before).
+local mine = 'd/' .. ARGV[2]
+local encoding = redis.call('HGET', KEYS[1], mine)
+if not encoding then return 0 end
+local letters = tonumber(ARGV[4])
+for i = 0, letters - 1 do
+  redis.call('HINCRBY', KEYS[4], ARGV[2] .. '/dead', redis.call('HSETNX', KEYS[5], ARGV[5 + i * 2], ARGV[6 + i * 2]))
+end
+if ARGV[3] ~= '' then
+  redis.call('HSET', KEYS[1], 'l/' .. ARGV[2], ARGV[3])
+  return 1
+end
+local bytes = redis.call('HSTRLEN', KEYS[1], 'e/' .. encoding)
+redis.call('HDEL', KEYS[1], mine, 'l/' .. ARGV[2])
+redis.call('HINCRBY', KEYS[4], ARGV[2] .. '/bytes', -bytes)
+redis.call('HINCRBY', KEYS[4], ARGV[2] .. '/batches', -1)
+local shared, owing = false, false
+local fields = redis.call('HKEYS', KEYS[1])
+for i = 1, #fields do
+  if string.sub(fields[i], 1, 2) == 'd/' then
+    owing = true
+    if redis.call('HGET', KEYS[1], fields[i]) == encoding then shared = true end
+  end
+end
+if not owing then
+  redis.call('DEL', KEYS[1])
+  redis.call('ZREM', KEYS[2], ARGV[1])
+  redis.call('SREM', KEYS[3], ARGV[1])
+elseif not shared then
+  redis.call('HDEL', KEYS[1], 'e/' .. encoding, 'c/' .. encoding)
+end
+return 1

@@ -1,0 +1,100 @@
+// One queue per destination. A job only names a stored batch; the relay makes jobs of what was committed,
+// and a sweep makes again those that a crash, a full Redis or a fail-over has lost.
+
+import type { Queue, Worker } from 'bullmq'
+import type { StreamKey } from '../event.ts'
+import type { Report } from '../telemetry/report.ts'
+import type { Batch } from './batch.ts'
+import type { Batches, BatchRef } from './batches.ts'
+import { deliver } from './delivery.ts'
+import type { Receiver } from './delivery.ts'
+import { closeWorker, openQueue, openWorker } from './engine.ts'
+import type { Engine } from './engine.ts'
+import { createGate } from './gate.ts'
+
+export interface OutletsOptions {
+  readonly engine: Engine
+  readonly batches: Batches
+  readonly receivers: readonly Receiver[]
+  readonly report: Report
+  readonly haltedProbeMs?: number
+}
+
+export interface Outlets {
+  start(): void
+  /** Queues batches that were just committed. */
+  relay(key: StreamKey, batches: readonly Batch[]): Promise<void>
+  /** Queues again what is owed and older than `ageMs`; 0: everything. */
+  sweep(keys: readonly StreamKey[], ageMs: number): Promise<void>
+  /** Lets sends in flight be confirmed, for up to `graceMs`; then they are left to the next start. */
+  close(graceMs: number): Promise<void>
+}
+
+interface Job extends BatchRef {
+  /** Of the job's form: a queue outlives an upgrade. */
+  readonly v: 1
+}
+
+interface Outlet {
+  readonly queue: Queue<Job>
+  readonly worker: Worker<Job, void>
+}
+
+/** Batches of a stream that one sweep looks at; the rest has its turn in the next. */
+const sweepMax = 10_000
+
+export function openOutlets(options: OutletsOptions): Outlets {
+  const outlets = new Map(options.receivers.map((receiver) => [receiver.name, openOutlet(receiver, options)]))
+  const { batches } = options
+
+  const enqueue = async (key: StreamKey, owers: ReadonlyMap<string, readonly string[]>): Promise<void> => {
+    const additions: Promise<unknown>[] = []
+    for (const [name, { queue }] of outlets) {
+      const jobs = [...owers]
+        .filter(([, destinations]) => destinations.includes(name))
+        .map(([id]) => ({ name: 'ship', data: { v: 1 as const, key, id }, opts: { jobId: id } }))
+      if (jobs.length > 0) additions.push(queue.addBulk(jobs))
+    }
+    await Promise.all(additions)
+    await batches.queued(key, [...owers.keys()])
+  }
+  return {
+    start() {
+      for (const { worker } of outlets.values()) void worker.run()
+    },
+    async relay(key, committed) {
+      if (committed.length === 0) return
+      await enqueue(key, new Map(committed.map((batch) => [batch.id, [...batch.owers.keys()]])))
+    },
+    async sweep(keys, ageMs) {
+      for (const key of keys) {
+        const owers = new Map([...(await batches.unqueued(key)), ...(await batches.owed(key, ageMs, sweepMax))])
+        if (owers.size > 0) await enqueue(key, owers)
+      }
+    },
+    async close(graceMs) {
+      await Promise.all([...outlets.values()].map(async ({ worker }) => closeWorker(worker, graceMs)))
+      await Promise.all([...outlets.values()].map(async ({ queue }) => queue.close()))
+    },
+  }
+}
+
+function openOutlet(receiver: Receiver, options: OutletsOptions): Outlet {
+  const { engine, batches, report } = options
+  const name = `ship-${receiver.name}`
+  const gate = createGate({
+    destination: receiver.name,
+    concurrencyMax: receiver.concurrencyMax,
+    haltedProbeMs: options.haltedProbeMs ?? 300_000,
+    report,
+  })
+  const worker = openWorker<Job>(
+    engine,
+    name,
+    async (job, _token, signal) => {
+      await deliver(job.data, receiver, { batches, gate, report }, signal ?? AbortSignal.abort())
+    },
+    { concurrency: receiver.concurrencyMax },
+  )
+  return { queue: openQueue<Job>(engine, name), worker }
+}

@@ -1,0 +1,146 @@
+// What is known of each stream, kept in Redis: lease, state, seen set, and the batches that are owed.
+// One script commits a page, so all of it moves together, and goes back together where Redis loses its end.
+
+import type { Cluster, Redis } from 'ioredis'
+import type { StreamKey } from '../event.ts'
+import { TailraceError } from '../errors.ts'
+import type { Batch } from './batch.ts'
+import { streamKeys, streamsKey } from './keys.ts'
+import { createScripts } from './scripts.ts'
+import { packChanges, packIdentities, unpackChanges, unpackSeen } from './seen.ts'
+import type { Seen, SeenChange } from './seen.ts'
+
+/** A lease that was taken, with what was read under it. Commits are refused once any of it is outdated. */
+export interface Lease {
+  readonly key: StreamKey
+  readonly token: string
+  /** Redis' clock, Unix milliseconds. */
+  readonly now: number
+  readonly n: number
+  /** What the last commit left, '' at first; opaque here. */
+  readonly state: string
+  /** What the last failed turn left; '' if the last one succeeded. */
+  readonly trouble: string
+}
+
+export interface Commit {
+  readonly state: string
+  readonly seen: readonly SeenChange[]
+  /** Inventories: identity → the last record as bytes, or null to forget it. */
+  readonly last: readonly (readonly [identity: string, record: Buffer | null])[]
+  readonly batches: readonly Batch[]
+}
+
+export interface Scanned {
+  /** Of the next call; '0': all has been looked through. */
+  readonly cursor: string
+  readonly found: readonly (SeenChange & { readonly last: Buffer })[]
+}
+
+export interface ScanRequest {
+  readonly cursor: string
+  readonly mode: 'prune' | 'missing'
+  /** Entries with a lower mark are pruned, or reported as missing. */
+  readonly below: number
+  /** Closed entries with a lower mark are forgotten. */
+  readonly closedBelow: number
+}
+
+export interface Store {
+  /** Adds streams to the list of those whose batches are looked after. */
+  register(keys: readonly StreamKey[]): Promise<void>
+  /** Every stream that was ever registered, also those of tenants that are gone. */
+  registered(): Promise<StreamKey[]>
+  /** The lease, or for how many ms another replica holds it. */
+  begin(key: StreamKey, token: string, leaseMs: number): Promise<Lease | number>
+  renew(lease: Lease, leaseMs: number): Promise<boolean>
+  release(lease: Lease, trouble: string): Promise<void>
+  lookup(key: StreamKey, identities: readonly string[]): Promise<(Seen | undefined)[]>
+  /** Rejects with `lease_lost` where somebody else has committed, or taken the stream over. */
+  commit(lease: Lease, commit: Commit): Promise<void>
+  scan(lease: Lease, request: ScanRequest): Promise<Scanned>
+  /** State and trouble of a stream, without a lease, for people to look at. */
+  peek(key: StreamKey): Promise<{ readonly state: string; readonly trouble: string }>
+}
+
+export function createStore(redis: Redis | Cluster, prefix: string): Store {
+  const run = createScripts(redis)
+  return {
+    async register(keys) {
+      if (keys.length > 0) await redis.sadd(streamsKey(prefix), ...keys)
+    },
+    async registered() {
+      return (await redis.smembers(streamsKey(prefix))) as StreamKey[]
+    },
+    async begin(key, token, leaseMs) {
+      const reply = await run('begin', [streamKeys(prefix, key).state], [token, leaseMs])
+      const [now, waitMs, n, state, trouble] = reply as [number, number, Buffer, Buffer, Buffer]
+      if (waitMs > 0) return waitMs
+      return { key, token, now, n: Number(n.toString()), state: state.toString(), trouble: trouble.toString() }
+    },
+    async renew(lease, leaseMs) {
+      return (await run('renew', [streamKeys(prefix, lease.key).state], [lease.token, leaseMs])) === 1
+    },
+    async release(lease, trouble) {
+      await run('release', [streamKeys(prefix, lease.key).state], [lease.token, trouble])
+    },
+    async lookup(key, identities) {
+      if (identities.length === 0) return []
+      const reply = await run('lookup', [streamKeys(prefix, key).seen], [packIdentities(identities)])
+      return unpackSeen(reply as Buffer)
+    },
+    async commit(lease, commit) {
+      const keys = streamKeys(prefix, lease.key)
+      const args: (string | number | Buffer)[] = [lease.token, lease.n, commit.state, packChanges(commit.seen)]
+      args.push(commit.last.length)
+      for (const [identity, record] of commit.last) args.push(Buffer.from(identity, 'latin1'), record ?? '')
+      for (const batch of commit.batches) args.push(...batchArguments(batch))
+      const reply = await run(
+        'commit',
+        [
+          keys.state,
+          keys.seen,
+          keys.last,
+          keys.owed,
+          keys.outbox,
+          keys.debt,
+          ...commit.batches.map((b) => keys.batch(b.id)),
+        ],
+        args,
+      )
+      const [done, n] = reply as [number, number]
+      if (done !== 1) throw new TailraceError('lease_lost', `${lease.key}: commit ${lease.n} came after ${n}`)
+    },
+    async scan(lease, request) {
+      const keys = streamKeys(prefix, lease.key)
+      const { cursor, mode, below, closedBelow } = request
+      const reply = await run(
+        'scan',
+        [keys.seen, keys.state, keys.last],
+        [cursor, below, mode, closedBelow, lease.token, lease.n],
+      )
+      const [next, found, ...last] = reply as [Buffer, Buffer, ...Buffer[]]
+      if (next.toString() === '-1') throw new TailraceError('lease_lost', `${lease.key}: taken over while scanning`)
+      return {
+        cursor: next.toString(),
+        found: unpackChanges(found).map((entry, i) => ({ ...entry, last: last[i] ?? Buffer.alloc(0) })),
+      }
+    },
+    async peek(key) {
+      const [state, trouble] = await redis.hmget(streamKeys(prefix, key).state, 'state', 'trouble')
+      return { state: state ?? '', trouble: trouble ?? '' }
+    },
+  }
+}
+
+function batchArguments(batch: Batch): (string | number | Buffer)[] {
+  const fields: (string | number | Buffer)[] = ['oldest', batch.oldest]
+  for (const { key, count, packed } of batch.encodings) fields.push(`e/${key}`, packed, `c/${key}`, count)
+  const debts: (string | number)[] = []
+  for (const [destination, key] of batch.owers) {
+    fields.push(`d/${destination}`, key)
+    const bytes = batch.encodings.find((encoded) => encoded.key === key)?.packed.length ?? 0
+    debts.push(destination, bytes)
+  }
+  return [batch.id, fields.length / 2, ...fields, batch.owers.size, ...debts]
+}
