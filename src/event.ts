@@ -130,6 +130,12 @@ export interface SecurityEvent {
 /** Names one tenant's stream: `tenant/stream`. Part of keys and job data. */
 export type StreamKey = `${string}/${StreamName}`
 
+/** The two parts of a stream key. */
+export function refOf(key: StreamKey): { readonly tenant: string; readonly stream: StreamName } {
+  const slash = key.lastIndexOf('/')
+  return { tenant: key.slice(0, slash), stream: key.slice(slash + 1) as StreamName }
+}
+
 /** How a destination wants its events: pure, and run once, when a page is read. */
 export interface Encoding {
   /** Two destinations with the same key share the bytes. */

@@ -51,7 +51,6 @@ async function runHeld<L extends Lease, B>(
   const trouble = parseTrouble(lease.trouble)
   const state = parseState(lease.state)
   const blocked = ports.blockedBy(sub)
-  ports.report.backlogFull({ ...nameOf(sub), destination: blocked ?? '', full: blocked !== null })
   const lane = blocked === null ? laneOf(turn, state, trouble, lease.now) : null
   if (lane === null) {
     await ports.store.release(lease, lease.trouble)

@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { asTailraceError } from '../errors.ts'
 import type { TailraceError } from '../errors.ts'
-import type { StreamName } from '../event.ts'
+import { refOf } from '../event.ts'
 import type { Report } from '../telemetry/report.ts'
 import { backoffMs } from './backoff.ts'
 import type { Batches, BatchRef, DeadLetter, OwedBatch, Span } from './batches.ts'
@@ -66,7 +66,7 @@ async function sendSpan(span: Span, sending: Sending, signal: AbortSignal): Prom
     const error = await attempt(async () => receiver.send(records, ref.id, signal))
     if (!error) {
       ports.gate.succeeded()
-      ports.report.eventsShipped({ ...refOf(ref), ...shipped(sending, records, startedAt) })
+      ports.report.eventsShipped({ ...refOf(ref.key), ...shipped(sending, records, startedAt) })
       return 'sent'
     }
     if (signal.aborted) {
@@ -79,7 +79,7 @@ async function sendSpan(span: Span, sending: Sending, signal: AbortSignal): Prom
     ports.report.sendFailed({ destination: receiver.name, error, events: records.length, retryMs })
     if (!refused) continue
     if (records.length > 1) return 'split'
-    ports.report.eventDead({ ...refOf(ref), destination: receiver.name, error })
+    ports.report.eventDead({ ...refOf(ref.key), destination: receiver.name, error })
     const [record] = records
     return { index: span[0], code: error.code, reason: error.message, record: record ?? new Uint8Array() }
   }
@@ -145,9 +145,4 @@ function halves([from, to]: Span): Span[] {
     [from, middle],
     [middle, to],
   ]
-}
-
-function refOf(ref: BatchRef): { tenant: string; stream: StreamName } {
-  const slash = ref.key.lastIndexOf('/')
-  return { tenant: ref.key.slice(0, slash), stream: ref.key.slice(slash + 1) as StreamName }
 }

@@ -14,6 +14,8 @@ export interface GateOptions {
   /** A halted destination is looked at again this often, milliseconds. */
   readonly haltedProbeMs: number
   readonly report: Pick<Report, 'destinationChanged'>
+  /** Nobody enters any more: sends under way are the last ones. */
+  readonly draining: AbortSignal
 }
 
 export interface Gate {
@@ -56,7 +58,8 @@ export function createGate(options: GateOptions): Gate {
     wake()
   }
   return {
-    async enter(signal) {
+    async enter(caller) {
+      const signal = AbortSignal.any([caller, options.draining])
       for (;;) {
         signal.throwIfAborted()
         const wait = failures > 0 ? opensAt - Date.now() : 0

@@ -44,7 +44,10 @@ interface Outlet {
 const sweepMax = 10_000
 
 export function openOutlets(options: OutletsOptions): Outlets {
-  const outlets = new Map(options.receivers.map((receiver) => [receiver.name, openOutlet(receiver, options)]))
+  const draining = new AbortController()
+  const outlets = new Map(
+    options.receivers.map((receiver) => [receiver.name, openOutlet(receiver, options, draining.signal)]),
+  )
   const { batches } = options
 
   const enqueue = async (key: StreamKey, owers: ReadonlyMap<string, readonly string[]>): Promise<void> => {
@@ -73,13 +76,14 @@ export function openOutlets(options: OutletsOptions): Outlets {
       }
     },
     async close(graceMs) {
+      draining.abort(new Error('shutting down'))
       await Promise.all([...outlets.values()].map(async ({ worker }) => closeWorker(worker, graceMs)))
       await Promise.all([...outlets.values()].map(async ({ queue }) => queue.close()))
     },
   }
 }
 
-function openOutlet(receiver: Receiver, options: OutletsOptions): Outlet {
+function openOutlet(receiver: Receiver, options: OutletsOptions, draining: AbortSignal): Outlet {
   const { engine, batches, report } = options
   const name = `ship-${receiver.name}`
   const gate = createGate({
@@ -87,6 +91,7 @@ function openOutlet(receiver: Receiver, options: OutletsOptions): Outlet {
     concurrencyMax: receiver.concurrencyMax,
     haltedProbeMs: options.haltedProbeMs ?? 300_000,
     report,
+    draining,
   })
   const worker = openWorker<Job>(
     engine,

@@ -1,0 +1,129 @@
+// `tailrace check`: is the configuration right; with `--connect`, does everything that it names answer.
+
+import { loadConfig } from '../config.ts'
+import type { Config, Destination, Tenant } from '../config.ts'
+import { asTailraceError } from '../errors.ts'
+import { streams } from '../poll/streams/all.ts'
+import { assertSafe, asRedisError, connectRedis, inspectRedis } from '../redis.ts'
+import { createServiceClient } from '../service/client.ts'
+import { openConnections } from '../service/connections.ts'
+import type { ServiceConnections } from '../service/connections.ts'
+import type { ExitCode, Terminal } from './command.ts'
+import { registers } from './registers.ts'
+
+export interface CheckOptions {
+  readonly config: string
+  readonly connect: boolean
+  readonly json: boolean
+}
+
+interface Finding {
+  readonly subject: string
+  readonly ok: boolean
+  readonly text: string
+}
+
+const lookTimeoutMs = 30_000
+
+/** 2 where the configuration is wrong, 1 where something does not answer as it should. */
+export async function check(options: CheckOptions, terminal: Terminal): Promise<ExitCode> {
+  const config = await loadConfig(options.config, terminal.env, registers)
+  const broken = config.brokenTenants.map(({ name, error }) => failing(`tenant ${name}`, error.message))
+  const findings = [describe(config), ...broken]
+  if (options.connect) findings.push(...(await connect(config, terminal.signal)))
+  terminal.print(options.json ? JSON.stringify(findings, null, 2) : findings.map(render).join('\n'))
+  if (broken.length > 0) return 2
+  return findings.every(({ ok }) => ok) ? 0 : 1
+}
+
+function describe({ file, tenants, destinations }: Config): Finding {
+  const text = `${tenants.length} tenants, ${destinations.length} destinations`
+  return { subject: file, ok: true, text }
+}
+
+async function connect(config: Config, signal: AbortSignal): Promise<Finding[]> {
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(lookTimeoutMs)])
+  const { service } = config
+  const ca = service.ca === undefined ? {} : { ca: service.ca }
+  await using connections = openConnections({ connections: 4, connectMs: service.connectTimeout, ...ca })
+  const found = await Promise.all([
+    lookAtRedis(config),
+    ...config.tenants.map(async (tenant) => lookAtTenant(tenant, config, { connections, signal: bounded })),
+    ...config.destinations.map(async (destination) => lookAtDestination(destination, bounded)),
+  ])
+  return found.flat()
+}
+
+async function lookAtRedis({ redis }: Config): Promise<Finding[]> {
+  const subject = 'redis'
+  if (redis.url === '') return [passing(subject, `embedded, in ${redis.data}: it starts with the daemon`)]
+  const { password } = redis
+  const client = connectRedis({ ...redis, url: redis.url, ...(password === undefined ? {} : { password }) }, 'commands')
+  try {
+    const report = await inspectRedis(client)
+    const warnings = assertSafe(report)
+    return [
+      passing(subject, `${report.cluster ? 'a cluster of ' : ''}${report.nodes.length} answers`),
+      ...warnings.map((warning) => passing(subject, warning)),
+    ]
+  } catch (thrown) {
+    return [failing(subject, asRedisError(thrown).message)]
+  } finally {
+    client.disconnect()
+  }
+}
+
+interface Look {
+  readonly connections: ServiceConnections
+  readonly signal: AbortSignal
+}
+
+/** One record of each stream: are the credentials, the permission and the clock right? */
+async function lookAtTenant(tenant: Tenant, { service }: Config, look: Look): Promise<Finding[]> {
+  const client = createServiceClient({
+    baseUrl: tenant.baseUrl,
+    instance: tenant.instance,
+    credentials: tenant.credentials,
+    headerPrefix: service.headerPrefix,
+    connections: look.connections,
+    timeouts: { headersMs: service.headersTimeout, bodyMs: service.bodyTimeout },
+    maxAnswerBytes: service.maxAnswerBytes,
+  })
+  const wanted = streams.filter((stream) => tenant.streams.some((settings) => settings.stream === stream.name))
+  return await Promise.all(
+    wanted.map(async (stream) => {
+      const subject = `tenant ${tenant.name}, ${stream.name}`
+      try {
+        const query = stream.query(tenant.clients, { from: Math.floor(Date.now() / 1000) - 86_400, to: null })
+        const answer = await client.list(stream.operation, { ...query, offset: 0, limit: 1 }, look.signal)
+        const skew = answer.date === null ? 'unknown' : `${Math.round((answer.date - Date.now()) / 1000)} s`
+        return passing(subject, `answers; its clock is ahead of ours by ${skew}`)
+      } catch (thrown) {
+        return failing(subject, asTailraceError(thrown).message)
+      }
+    }),
+  )
+}
+
+async function lookAtDestination({ name, sink: type, options }: Destination, signal: AbortSignal): Promise<Finding[]> {
+  const subject = `destination ${name}`
+  try {
+    await using sink = type.open(options)
+    const { findings } = await sink.look(signal)
+    return [...findings, `confirms: ${type.confirms}`].map((text) => passing(subject, text))
+  } catch (thrown) {
+    return [failing(subject, asTailraceError(thrown).message)]
+  }
+}
+
+function passing(subject: string, text: string): Finding {
+  return { subject, ok: true, text }
+}
+
+function failing(subject: string, text: string): Finding {
+  return { subject, ok: false, text }
+}
+
+function render({ subject, ok, text }: Finding): string {
+  return `${ok ? 'ok  ' : 'FAIL'}  ${subject}: ${text}`
+}

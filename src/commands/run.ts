@@ -1,0 +1,89 @@
+// `tailrace run`: the daemon, with the built-in simulator and receiver where the configuration asks for them.
+
+import { once } from 'node:events'
+import { loadConfig } from '../config.ts'
+import type { Config } from '../config.ts'
+import { startDaemon } from '../daemon.ts'
+import type { Daemon } from '../daemon.ts'
+import { startReceiver } from '../simulator/receiver.ts'
+import { startSimulator } from '../simulator/simulator.ts'
+import { createReport } from '../telemetry/create-report.ts'
+import { startHttp } from '../telemetry/http.ts'
+import { createLog } from '../telemetry/log.ts'
+import type { Log } from '../telemetry/log.ts'
+import { createMetrics } from '../telemetry/metrics.ts'
+import { createStatus } from '../telemetry/status.ts'
+import { version } from '../version.ts'
+import type { ExitCode, Terminal } from './command.ts'
+import { registers } from './registers.ts'
+
+/** Resolves once everything is closed again. Rejects with a coded error where it cannot start. */
+export async function run(options: { readonly config: string }, terminal: Terminal): Promise<ExitCode> {
+  const config = await loadConfig(options.config, terminal.env, registers)
+  const log = createLog({ level: config.log.level, pretty: config.log.pretty, secrets: () => secretsOf(config) })
+  const metrics = createMetrics({ version })
+  const status = createStatus({ version })
+  const report = createReport({ metrics, log, also: status.report })
+  await using stack = new AsyncDisposableStack()
+  stack.defer(() => log.info('stopped'))
+  await startCompany(config, stack, terminal)
+
+  let daemon: Daemon | undefined
+  const http = await startHttp({
+    ...config.http,
+    metrics,
+    status,
+    ready: async () => daemon?.ready() ?? ['starting'],
+  })
+  stack.use(http)
+  for (const { name, error } of config.brokenTenants)
+    report.failed({ error, during: `reading the file of tenant ${name}` })
+  const { signal } = terminal
+  daemon = await startDaemon({ config, report, signal, tell: (finding) => log.info(finding) })
+  stack.use(daemon)
+  banner(log, config, http.url, daemon)
+  if (!signal.aborted) await once(signal, 'abort')
+  log.info({ graceMs: config.shutdown.grace }, 'stopping: batches under way may still be confirmed')
+  return 0
+}
+
+/** For a first look without a service and a SIEM. */
+async function startCompany(config: Config, stack: AsyncDisposableStack, terminal: Terminal): Promise<void> {
+  const { receiver, simulator, tenants } = config
+  if (receiver.enabled)
+    stack.use(await startReceiver(receiver.port, (message) => terminal.print(`siem <- ${message.slice(0, 200)}`)))
+  if (!simulator.enabled) return
+  const own = tenants.filter((tenant) => tenant.instance === 'simulator')
+  stack.use(
+    await startSimulator({
+      port: simulator.port,
+      seed: simulator.seed,
+      clients: own.flatMap((tenant) => tenant.clients),
+      credentials: own.map((tenant) => ({
+        uuid: tenant.credentials.uuid,
+        secret: tenant.credentials.secret,
+        clients: tenant.clients,
+      })),
+      world: { attacksPerSecond: simulator.attacksPerSecond },
+    }),
+  )
+}
+
+function banner(log: Log, config: Config, url: string, daemon: Daemon): void {
+  log.info(
+    {
+      version,
+      tenants: config.tenants.length,
+      streams: daemon.streams.length,
+      destinations: config.destinations.map(({ name, sink, format }) => `${name}: ${format.name} over ${sink.name}`),
+      redis: config.redis.url === '' ? `embedded, in ${config.redis.data}` : 'external',
+    },
+    `Tailrace ${version} runs. Status: ${url}/  metrics: ${url}/metrics  health: ${url}/healthz ${url}/readyz`,
+  )
+  for (const { name, sink } of config.destinations) log.info(`destination ${name} confirms: ${sink.confirms}`)
+}
+
+function* secretsOf(config: Config): Iterable<string> {
+  if (config.redis.password !== undefined) yield config.redis.password
+  for (const { credentials } of config.tenants) yield credentials.secret
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env node
+// Arguments to commands. The only file that treats the process as a program.
+
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { check } from './commands/check.ts'
+import type { ExitCode, Terminal } from './commands/command.ts'
+import { reference } from './commands/reference.ts'
+import { run } from './commands/run.ts'
+import { simulate } from './commands/simulate.ts'
+import { status } from './commands/status.ts'
+import { asTailraceError, errorTable } from './errors.ts'
+import { version } from './version.ts'
+
+const usualConfig = 'config/tailrace.yaml'
+
+type Act = (terminal: Terminal) => Promise<ExitCode>
+
+function declare(act: (work: Act) => void): Command {
+  const program = new Command('tailrace')
+    .description('Carries security events from a web-application security service to your SIEM.')
+    .version(version)
+    .exitOverride()
+    .showHelpAfterError()
+  const config = ['-c, --config <file>', 'the configuration', process.env['TAILRACE_CONFIG'] ?? usualConfig] as const
+
+  program
+    .command('run')
+    .description('run the daemon')
+    .option(...config)
+    .action((options) => act(async (terminal) => run(options, terminal)))
+  program
+    .command('check')
+    .description('check the configuration; with --connect also Redis, credentials, clocks and destinations')
+    .option(...config)
+    .option('--connect', 'connect to everything that it names', false)
+    .option('--json', 'for programs', false)
+    .action((options) => act(async (terminal) => check(options, terminal)))
+  program
+    .command('status')
+    .description('what a running daemon says of itself')
+    .option(...config)
+    .option('--url <url>', 'where the daemon serves its status, instead of what the configuration says')
+    .option('--json', 'for programs', false)
+    .action((options) => act(async (terminal) => status(options, terminal)))
+  program
+    .command('simulate')
+    .description('run a simulator of the security service, with its interface to try out')
+    .option('--port <port>', 'on the loopback address; 0: any free one', integer, 9465)
+    .option('--seed <number>', 'the same seed makes the same events', integer, 1)
+    .option('--clients <ids>', 'client ids, separated by commas', integers, [4711])
+    .option('--latency <ms>', 'how long each answer takes at the least', integer, 0)
+    .option('--attacks-per-second <number>', 'new attacks for each client', Number)
+    .option('--history <number>', 'attacks of the last day that are there at the start, for each client', integer)
+    .option('--nasty', 'with everything that has been seen to go wrong', false)
+    .option('--options <json>', 'whatever else the simulator knows')
+    .action((options) => act(async (terminal) => simulate(options, terminal)))
+  program
+    .command('reference')
+    .description('render the reference of the configuration')
+    .option('--write <file>', 'into a file instead of to the terminal')
+    .action((options) => act(async (terminal) => reference(options, terminal)))
+  return program
+}
+
+function integer(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) || number < 0) throw new InvalidArgumentError('It must be a whole number.')
+  return number
+}
+
+function integers(text: string): number[] {
+  return text.split(',').map(integer)
+}
+
+async function main(): Promise<ExitCode> {
+  const stop = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(name, () => {
+      // The second one ends at once; nothing is lost, as nothing that matters is in memory.
+      if (stop.signal.aborted) process.exit(1)
+      stop.abort(new Error(`stopped by ${name}`))
+    })
+  }
+  const terminal: Terminal = {
+    env: process.env,
+    signal: stop.signal,
+    print: (text) => void process.stdout.write(`${text}\n`),
+    complain: (text) => void process.stderr.write(`${text}\n`),
+  }
+  let work: Act | undefined
+  try {
+    await declare((chosen) => (work = chosen)).parseAsync(process.argv)
+    return work ? await work(terminal) : 2
+  } catch (thrown) {
+    if (thrown instanceof CommanderError) return thrown.exitCode === 0 ? 0 : 2
+    if (stop.signal.aborted && thrown === stop.signal.reason) return 0
+    const error = asTailraceError(thrown)
+    terminal.complain(`tailrace: ${error.message}`)
+    terminal.complain(`  ${error.code}: ${errorTable[error.code].doc}`)
+    if (error.code === 'internal' && error.cause instanceof Error) terminal.complain(error.cause.stack ?? '')
+    return error.code === 'config_invalid' || error.code === 'secret_missing' ? 2 : 1
+  }
+}
+
+process.exitCode = await main()
