@@ -98,19 +98,19 @@ function tellProblems(file: ConfigFile, section: Section, path: Path, words: str
 }
 
 function explain(text: string, option: Option, value: unknown, referred: boolean): string {
-  const words = text.replace(/^must be one of the possible values: (.*)$/, (_, list: string) => oneOf(list, value))
+  const choices = choicesOf(option)
+  const words = choices.length > 0 ? `must be one of ${choices.join(', ')}` : text
   if (value === undefined) return `is missing (${option.doc}): it ${words}`
+  if (typeof value === 'object') return words
   // A base URL that is refused may be so for the credentials in it.
   const secret = option.sensitive === true || referred || option.format === 'base-url'
-  if (typeof value === 'object') return words
-  if (!secret) return `${words}, not ${JSON.stringify(value)}`
-  return typeof value === 'string' && value !== '' ? words.replaceAll(value, '***') : words
+  if (secret) return typeof value === 'string' && value !== '' ? words.replaceAll(value, '***') : words
+  const hint = typeof value === 'string' ? didYouMean(value, choices) : ''
+  return `${words}, not ${JSON.stringify(value)}${hint}`
 }
 
-function oneOf(list: string, value: unknown): string {
-  const parsed: unknown = JSON.parse(list)
-  const names = Array.isArray(parsed) ? parsed.map(String).filter((name) => name !== '') : []
-  return `must be one of ${names.join(', ')}${typeof value === 'string' ? didYouMean(value, names) : ''}`
+function choicesOf({ format }: Option): string[] {
+  return Array.isArray(format) ? format.map(String).filter((name) => name !== '') : []
 }
 
 export function unknownOption(name: string, known: readonly string[]): string {
@@ -128,16 +128,19 @@ export function didYouMean(name: string, known: readonly string[]): string {
   return near[0] === undefined ? '' : `; did you mean ${near[0].candidate}?`
 }
 
-/** Levenshtein's, of short texts. */
+/** How many letters to add, drop, replace or swap with their neighbour. Of short texts. */
 function distance(from: string, to: string): number {
   if (Math.abs(from.length - to.length) > 8) return 99
+  let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (const [i, letter] of Array.from(from).entries()) {
-    const next = [i + 1]
-    for (const [j, other] of Array.from(to).entries()) {
-      const replaced = (row[j] ?? 0) + (letter === other ? 0 : 1)
-      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const same = from[i - 1] === to[j - 1] ? 0 : 1
+      const swapped = from[i - 1] === to[j - 2] && from[i - 2] === to[j - 1] ? (before[j - 2] ?? 99) + 1 : 99
+      next.push(Math.min((row[j - 1] ?? 0) + same, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, swapped))
     }
+    before = row
     row = next
   }
   return row.at(-1) ?? 0

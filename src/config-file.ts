@@ -45,11 +45,14 @@ export function readConfigFile(file: string, env: Environment, overridable: Sect
   const problems: Problem[] = []
   const referred = new Set<string>()
   const lines = new LineCounter()
+  let readable = true
   const add = (path: Path, text: string, missingSecret = false): void => {
-    problems.push({ path, text, missingSecret })
+    // Where nothing could be read, everything is missing: that helps nobody.
+    if (readable) problems.push({ path, text, missingSecret })
   }
   const document = parse(file, lines, add)
   const raw = contentOf(document, add)
+  readable = problems.length === 0
   const variables = override(raw, overridable, env)
   const resolveAll = (value: unknown, path: Path): unknown => {
     if (Array.isArray(value)) return value.map((inner, index) => resolveAll(inner, [...path, index]))
@@ -82,8 +85,9 @@ export function readConfigFile(file: string, env: Environment, overridable: Sect
         return `  ${[path.length === 0 ? '' : show(path), where].join('').trim() || 'the file'}: ${text}`
       })
       const code = problems.every((problem) => problem.missingSecret) ? 'secret_missing' : 'config_invalid'
-      const many = told.length === 1 ? 'a mistake' : `${told.length} mistakes`
-      throw new TailraceError(code, `${file} has ${many}:\n${[...new Set(told)].join('\n')}`)
+      const each = [...new Set(told)]
+      const many = each.length === 1 ? 'a mistake' : `${each.length} mistakes`
+      throw new TailraceError(code, `${file} has ${many}:\n${each.join('\n')}`)
     },
   }
 }

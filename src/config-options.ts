@@ -131,7 +131,9 @@ export const mainOptions = {
     enabled: flag('Whether a small syslog receiver (TCP) runs that prints what arrives. For a first look only.'),
     port: port(9466, 'Its port on the loopback address.'),
   },
-  tenants: text('Folder with a file <name>.yaml for each tenant, relative to this file. Empty: none.'),
+  tenants: text(
+    'Folder with a file for each tenant, named as the tenant is: acme.yaml. Relative to this file. Empty: none.',
+  ),
 } satisfies Section
 
 /** What every destination has, whatever its sink. */
@@ -196,7 +198,7 @@ function timeline(every: string): StreamOptions {
       '1s',
     ),
     start: duration('24h', 'How far back the first reading goes.', '0s', longestWindow),
-    reconcileEvery: duration('1h', 'How often a longer window is walked, for what came very late.', '1m'),
+    reconcileEvery: duration('1h', 'How often a longer window is walked, for what came very late.', '1s'),
     reconcileWindow: duration('24h', 'That window.', '0s', longestWindow),
   }
 }

@@ -140,9 +140,7 @@ async function openRedis(
     ;({ url } = embedded)
   }
   const connect = (role: 'commands' | 'worker'): Redis | Cluster => {
-    // Secrets hide from a spread.
-    const { password } = config.redis
-    const redis = connectRedis({ ...config.redis, url, ...(password === undefined ? {} : { password }) }, role)
+    const redis = connectRedis({ ...config.redis, url }, role)
     stack.defer(() => redis.disconnect())
     return redis
   }

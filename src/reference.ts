@@ -117,7 +117,9 @@ function usual({ format, default: value }: Option): string {
   if (typeof value === 'object') return Object.keys(value).length === 0 ? '' : quote(JSON.stringify(value))
   if (typeof value === 'number' && format === 'duration') return quote(showDuration(value))
   if (typeof value === 'number' && format === 'size') return quote(showSize(value))
-  return quote(String(value))
+  return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+    ? quote(String(value))
+    : ''
 }
 
 function formatRow({ name, summary, contentType }: (typeof formats)[number]): string[] {

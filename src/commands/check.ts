@@ -57,8 +57,7 @@ async function connect(config: Config, signal: AbortSignal): Promise<Finding[]> 
 async function lookAtRedis({ redis }: Config): Promise<Finding[]> {
   const subject = 'redis'
   if (redis.url === '') return [passing(subject, `embedded, in ${redis.data}: it starts with the daemon`)]
-  const { password } = redis
-  const client = connectRedis({ ...redis, url: redis.url, ...(password === undefined ? {} : { password }) }, 'commands')
+  const client = connectRedis(redis, 'commands')
   try {
     const report = await inspectRedis(client)
     const warnings = assertSafe(report)

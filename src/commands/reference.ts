@@ -3,10 +3,9 @@
 import { writeFile } from 'node:fs/promises'
 import { renderReference } from '../reference.ts'
 import type { ExitCode, Terminal } from './command.ts'
-import { registers } from './registers.ts'
 
 export async function reference(options: { readonly write?: string }, terminal: Terminal): Promise<ExitCode> {
-  const text = renderReference(registers)
+  const text = renderReference()
   if (options.write === undefined) terminal.print(text)
   else await writeFile(options.write, text)
   return 0

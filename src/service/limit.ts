@@ -33,7 +33,6 @@ export interface Limit {
 }
 
 interface Waiter {
-  readonly signal: AbortSignal
   readonly resolve: (release: () => void) => void
   readonly reject: (reason: unknown) => void
 }
@@ -47,85 +46,108 @@ const text = readFileSync(new URL('./limit.lua', import.meta.url), 'utf8')
 const sha = hash('sha1', text)
 
 export function createLimit(options: LimitOptions): Limit {
-  const tag = `${options.prefix}:{limit/${options.instance}/${options.egress}}`
+  const slots = createSlots(options)
   const waiters: Waiter[] = []
   const closing = new AbortController()
-  let ended: (string | number)[] = []
-  let serial = 0
-  const owner = randomBytes(6).toString('base64url')
-  const shortest = createShortest()
   let pumping = false
 
-  const call = async (wanted: number, embargoMs: number): Promise<[number, number]> => {
-    const released = ended
-    ended = []
-    const first = `${owner}/${serial++}/`
-    const args = [options.requestsPerSecond, wanted, options.requestMs, first, embargoMs, ...released]
-    const keys = [`${tag}:slots`, `${tag}:embargo`]
-    let reply: [number, number]
-    try {
-      reply = (await evaluate(options.redis, keys, args)) as [number, number]
-    } catch (error) {
-      ended.push(...released)
-      throw error
-    }
-    for (let i = 0; i < reply[0]; i++) grant(`${first}${i}`)
-    return reply
-  }
-  const grant = (slot: string): void => {
-    const grantedAt = performance.now()
-    let open = true
-    const release = (): void => {
-      if (!open) return
-      open = false
-      const took = performance.now() - grantedAt
-      ended.push(slot, Math.ceil(windowMs + marginMs - shortest(took)))
-      void pump()
-    }
-    const waiter = waiters.shift()
-    if (!waiter) return release() // nobody wants it any more
-    waiter.resolve(release)
-  }
+  /** One call carries all that has ended and all that waits at this moment. */
   const pump = async (): Promise<void> => {
     if (pumping) return
     pumping = true
     try {
-      // One call carries all that ended and all that wait at this moment.
       await sleep(1, undefined, { signal: closing.signal })
-      while (waiters.length > 0 || ended.length > 0) {
-        const [, waitMs] = await call(waiters.length, 0)
-        if (waitMs > 0) await sleep(Math.min(waitMs, 1_000), undefined, { signal: closing.signal })
+      while (waiters.length > 0 || slots.ended() > 0) {
+        const { granted, waitMs } = await slots.take(waiters.length, 0)
+        for (const slot of granted) give(slot)
+        if (waitMs > 0) await sleep(waitMs, undefined, { signal: closing.signal })
       }
     } catch (error) {
-      for (const waiter of waiters.splice(0)) waiter.reject(error)
+      const reason: unknown = closing.signal.aborted ? closing.signal.reason : error
+      for (const waiter of waiters.splice(0)) waiter.reject(reason)
     } finally {
       pumping = false
     }
   }
+  const give = (slot: string): void => {
+    const end = slots.begin(slot)
+    const release = (): void => {
+      end()
+      void pump()
+    }
+    const waiter = waiters.shift()
+    if (waiter) waiter.resolve(release)
+    else release() // nobody wants it any more
+  }
   return {
     async admit(signal) {
       signal.throwIfAborted()
+      closing.signal.throwIfAborted()
       const { promise, resolve, reject } = Promise.withResolvers<() => void>()
-      const waiter = { signal, resolve, reject }
-      const give = (): void => {
+      const waiter = { resolve, reject }
+      const withdraw = (): void => {
         const at = waiters.indexOf(waiter)
         if (at >= 0) waiters.splice(at, 1)
         reject(signal.reason)
       }
-      signal.addEventListener('abort', give, { once: true })
+      signal.addEventListener('abort', withdraw, { once: true })
       waiters.push(waiter)
       void pump()
       try {
         return await promise
       } finally {
-        signal.removeEventListener('abort', give)
+        signal.removeEventListener('abort', withdraw)
       }
     },
     async pause(ms) {
-      await call(0, ms)
+      await slots.take(0, ms)
     },
     close() {
       closing.abort(new Error('the rate limit was closed'))
+    },
+  }
+}
+
+interface Slots {
+  /** Requests that have ended and whose slots are not given back yet. */
+  ended(): number
+  /** Takes slots and gives back those of requests that have ended. */
+  take(wanted: number, embargoMs: number): Promise<{ readonly granted: readonly string[]; readonly waitMs: number }>
+  /** A request begins in a slot; the result tells that it has ended. */
+  begin(slot: string): () => void
+}
+
+function createSlots(options: LimitOptions): Slots {
+  const tag = `${options.prefix}:{limit/${options.instance}/${options.egress}}`
+  const keys = [`${tag}:slots`, `${tag}:embargo`]
+  const owner = randomBytes(6).toString('base64url')
+  const shortest = createShortest()
+  let ended: (string | number)[] = []
+  let serial = 0
+  return {
+    ended: () => ended.length,
+    async take(wanted, embargoMs) {
+      const returned = ended
+      ended = []
+      const first = `${owner}/${serial++}/`
+      const args = [options.requestsPerSecond, wanted, options.requestMs, first, embargoMs, ...returned]
+      try {
+        const [count, waitMs] = (await evaluate(options.redis, keys, args)) as [number, number]
+        return { granted: Array.from({ length: count }, (_, i) => `${first}${i}`), waitMs }
+      } catch (error) {
+        ended.push(...returned)
+        throw error
+      }
+    },
+    begin(slot) {
+      const grantedAt = performance.now()
+      let open = true
+      return () => {
+        if (!open) return
+        open = false
+        const took = performance.now() - grantedAt
+        ended.push(slot, Math.ceil(windowMs + marginMs - shortest(took)))
+      }
     },
   }
 }

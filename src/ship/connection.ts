@@ -1,0 +1,137 @@
+// One connection over TCP or TLS, with coded errors, a time-out and a signal.
+
+import { once } from 'node:events'
+import { connect as connectTcp, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as delay } from 'node:timers/promises'
+import { TailraceError } from '../errors.ts'
+import { deadline } from './deadline.ts'
+import { networkError } from './network-errors.ts'
+import type { TlsSetup } from './tls-options.ts'
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Reads `host:port`, IPv6 in brackets. Throws `sink_misconfigured`. */
+export function readAddress(text: string): Address {
+  const [, v6, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text) ?? []
+  const host = v6 ?? name
+  if (host === undefined || Number(port) < 1 || Number(port) > 65_535) {
+    throw new TailraceError('sink_misconfigured', `address ${JSON.stringify(text)} is not host:port or [IPv6]:port`)
+  }
+  return { host, port: Number(port) }
+}
+
+export interface Target {
+  readonly address: Address
+  readonly tls: TlsSetup | undefined
+  readonly connectTimeoutMs: number
+  /** For messages: `syslog 192.0.2.1:6514`. */
+  readonly where: string
+}
+
+export interface Connection {
+  readonly socket: Socket | TLSSocket
+  /** An upper bound of the round-trip time: how long connecting took. */
+  readonly roundTripMs: number
+}
+
+export type Dial = (signal: AbortSignal) => Promise<Connection>
+
+/** Opens connections to one target; keeps the TLS session, so that all but the first are cheap. */
+export function dialer(target: Target): Dial {
+  const sessions = recentSession()
+  return async (signal) => {
+    signal.throwIfAborted()
+    const started = performance.now()
+    const { socket, ready } = begin(target, sessions)
+    using limit = deadline(target.connectTimeoutMs, signal)
+    // For the whole life of the socket: an error that nobody waits for any more must not end the process.
+    socket.on('error', () => undefined)
+    try {
+      await once(socket, ready, { signal: limit.signal })
+      const roundTripMs = performance.now() - started
+      if ('getPeerX509Certificate' in socket) {
+        target.tls?.checkPin(socket.getPeerX509Certificate())
+        await staysOpen(socket, roundTripMs, limit.signal)
+      }
+      socket.setKeepAlive(true, 30_000)
+      return { socket, roundTripMs }
+    } catch (error) {
+      socket.destroy()
+      sessions.forget()
+      signal.throwIfAborted()
+      if (limit.expired) {
+        const message = `${target.where}: no connection within ${target.connectTimeoutMs} ms`
+        throw new TailraceError('sink_unreachable', message, { cause: error })
+      }
+      throw networkError(error, target.where, 'connecting')
+    }
+  }
+}
+
+/**
+ * Under TLS 1.3 a receiver looks at our certificate after the handshake is over for us (RFC 8446 section 4.4.2); some
+ * refuse it by closing without an alert, after having taken in what we sent, which then looks like a confirmation.
+ * So nothing is sent before an answer could have come.
+ */
+async function staysOpen(socket: Socket, holdMs: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const either = AbortSignal.any([signal, over.signal])
+  const closed = Promise.race([once(socket, 'end', { signal: either }), once(socket, 'close', { signal: either })])
+  const refused = closed.then(() => {
+    throw new Error('closed right after the handshake; does it refuse our certificate?')
+  })
+  socket.resume()
+  try {
+    await Promise.race([refused, delay(Math.max(holdMs, 5), undefined, { signal: either })])
+  } finally {
+    refused.catch(() => undefined)
+    over.abort()
+  }
+}
+
+interface Begun {
+  readonly socket: Socket | TLSSocket
+  readonly ready: 'connect' | 'secureConnect'
+}
+
+function begin(target: Target, sessions: RecentSession): Begun {
+  // Half-open, so that the peer's answer to our FIN can be waited for, and its own FIN is not answered by itself.
+  const common = { ...target.address, allowHalfOpen: true, noDelay: true }
+  if (target.tls === undefined) return { socket: connectTcp(common), ready: 'connect' }
+  const session = sessions.get()
+  const socket = connectTls({ ...common, ...target.tls.connection, ...(session === undefined ? {} : { session }) })
+  if (!target.tls.pinned) socket.on('session', sessions.keep)
+  return { socket, ready: 'secureConnect' }
+}
+
+interface RecentSession {
+  get(): Buffer | undefined
+  keep(session: Buffer): void
+  forget(): void
+}
+
+const sessionMaxAgeMs = 600_000
+
+/** A resumed session is not verified again: it must not outlive a certificate for long. */
+function recentSession(): RecentSession {
+  let session: Buffer | undefined
+  let verifiedAt = 0
+  return {
+    get() {
+      if (performance.now() - verifiedAt > sessionMaxAgeMs) session = undefined
+      if (session === undefined) verifiedAt = performance.now()
+      return session
+    },
+    keep(fresh) {
+      session = fresh
+    },
+    forget() {
+      session = undefined
+    },
+  }
+}

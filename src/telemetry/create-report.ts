@@ -1,0 +1,237 @@
+// Facts to metrics and log lines: the one place that decides both.
+
+import type { TailraceError } from '../errors.ts'
+import type { Log } from './log.ts'
+import { boundedLabel } from './metrics.ts'
+import type { Metrics } from './metrics.ts'
+import { createRepeats } from './repeats.ts'
+import type { Report } from './report.ts'
+import { scrub } from './scrub.ts'
+
+export interface ReportParts {
+  readonly metrics: Metrics
+  readonly log: Log
+  /** Gets every fact too: the status picture. */
+  readonly also?: Report
+  /** Unix ms; for tests. */
+  readonly now?: () => number
+}
+
+export function createReport(parts: ReportParts): Report {
+  const tellers = { ...parts, say: createTeller(parts) }
+  const own: Report = { ...readFacts(tellers), ...shipFacts(tellers), ...daemonFacts(tellers) }
+  const { also } = parts
+  return also ? both(own, also) : own
+}
+
+type Tellers = ReportParts & { readonly say: Teller }
+
+interface Teller {
+  /** Logs a failure, unless the same one was logged within the last minute. */
+  failure(what: string, about: Record<string, string>, error: TailraceError, more?: object): void
+  over(what: string, about: Record<string, string>): void
+}
+
+function createTeller({ log, now }: ReportParts): Teller {
+  const repeats = createRepeats(now)
+  const keyOf = (what: string, about: Record<string, string>) => [what, ...Object.values(about)].join(' ')
+  const codes = new Map<string, Set<string>>()
+  return {
+    failure(what, about, error, more) {
+      const key = keyOf(what, about)
+      const known = codes.get(key) ?? new Set()
+      codes.set(key, known.add(error.code))
+      const told = repeats.tell(`${key} ${error.code}`)
+      if (!told) return
+      const level = levelOf(error)
+      const untold = told.untold > 0 ? { repeated: told.untold } : {}
+      const words = told.untold > 0 ? `${what}, ${told.untold} more times since it was last logged` : what
+      log[level]({ ...about, ...more, ...untold, error }, `${words}: ${scrub(error.message)}`)
+    },
+    over(what, about) {
+      const key = keyOf(what, about)
+      for (const code of codes.get(key) ?? []) repeats.forget(`${key} ${code}`)
+      codes.delete(key)
+    },
+  }
+}
+
+/** `error` where a person must act, or something is set aside; `warn` where it goes on by itself. */
+function levelOf(error: TailraceError): 'warn' | 'error' {
+  const { remedy } = error
+  return remedy === 'halt' || remedy === 'stop' || error.code === 'internal' ? 'error' : 'warn'
+}
+
+type ReadFacts = Pick<
+  Report,
+  | 'requestAnswered'
+  | 'instanceThrottled'
+  | 'pageCommitted'
+  | 'passCompleted'
+  | 'passGivenUp'
+  | 'watermarkMoved'
+  | 'turnFailed'
+  | 'turnRecovered'
+  | 'backlogFull'
+  | 'gapDeclared'
+>
+
+function readFacts({ metrics, log, say }: Tellers): ReadFacts {
+  const [purposeLabel, operationLabel] = [boundedLabel(20), boundedLabel(200)]
+  return {
+    requestAnswered({ instance, operation, status, ms }) {
+      const labels = { instance, operation: operationLabel(operation) }
+      metrics.serviceRequests.inc({ ...labels, status: String(status) })
+      metrics.serviceRequestDuration.observe(labels, seconds(ms))
+      log.trace({ instance, operation, status, ms }, 'request answered')
+    },
+    instanceThrottled({ instance, ms }) {
+      metrics.serviceThrottled.inc({ instance })
+      log.debug({ instance, ms }, 'the service asked us to slow down')
+    },
+    pageCommitted({ tenant, stream, created, updated, closed, known, late }) {
+      const labels = { tenant, stream }
+      for (const [action, events] of Object.entries({ created, updated, closed })) {
+        if (events > 0) metrics.eventsRead.inc({ ...labels, action }, events)
+      }
+      metrics.recordsKnown.inc(labels, count(known))
+      for (const one of late) metrics.lateArrival.observe({ stream }, count(one))
+      log.debug({ ...labels, created, updated, closed, known, late: late.length }, 'page committed')
+    },
+    passCompleted({ tenant, stream, purpose, pages, records, ms }) {
+      metrics.passDuration.observe({ stream, purpose: purposeLabel(purpose) }, seconds(ms))
+      log.debug({ tenant, stream, purpose, pages, records, ms }, 'pass completed')
+    },
+    passGivenUp({ tenant, stream, purpose, reason }) {
+      metrics.passesGivenUp.inc({ tenant, stream })
+      log.debug({ tenant, stream, purpose, reason: scrub(reason) }, 'pass given up; it starts again')
+    },
+    watermarkMoved: ({ tenant, stream, completeAt, clockSkewMs }) =>
+      metrics.watermark.moved({ tenant, stream }, completeAt, clockSkewMs),
+    turnFailed({ tenant, stream, error, failures, retryMs }) {
+      metrics.turnsFailed.inc({ tenant, stream })
+      metrics.errors.inc({ code: error.code })
+      say.failure('reading failed', { tenant, stream }, error, { failures, retryMs })
+    },
+    turnRecovered({ tenant, stream, failures }) {
+      say.over('reading failed', { tenant, stream })
+      log.info({ tenant, stream, failures }, 'reading works again')
+    },
+    backlogFull({ tenant, stream, destination, full }) {
+      metrics.streamPaused.set({ tenant, stream, destination }, full ? 1 : 0)
+      const about = { tenant, stream, destination }
+      if (full) log.warn(about, 'reading pauses: the backlog of the destination is full')
+      else log.info(about, 'reading goes on: the backlog of the destination has room')
+    },
+    gapDeclared({ tenant, stream, from, to, reason }) {
+      metrics.gaps.inc({ tenant, stream })
+      metrics.errors.inc({ code: 'stream_gap' })
+      const range = { from: isoTime(from), to: isoTime(to) }
+      log.error({ tenant, stream, ...range, reason: scrub(reason) }, 'records could not be read; a gap is declared')
+    },
+  }
+}
+
+type ShipFacts = Pick<Report, 'eventsShipped' | 'sendFailed' | 'eventDead' | 'destinationChanged' | 'backlogMeasured'>
+
+function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
+  return {
+    eventsShipped({ tenant, stream, destination, events, bytes, ms, delayMs }) {
+      metrics.eventsShipped.inc({ tenant, stream, destination }, count(events))
+      metrics.bytesShipped.inc({ destination }, count(bytes))
+      metrics.shipDuration.observe({ destination }, seconds(ms))
+      metrics.deliveryDelay.observe({ destination }, seconds(delayMs))
+      log.debug({ tenant, stream, destination, events, bytes, ms, delayMs }, 'events shipped')
+    },
+    sendFailed({ destination, error, events, retryMs }) {
+      metrics.batchesRetried.inc({ destination, code: error.code })
+      metrics.errors.inc({ code: error.code })
+      say.failure('sending failed', { destination }, error, { events, retryMs })
+    },
+    eventDead({ tenant, stream, destination, error }) {
+      metrics.eventsDead.inc({ destination, code: error.code })
+      metrics.errors.inc({ code: error.code })
+      say.failure('event set aside as a dead letter', { tenant, stream, destination }, error)
+    },
+    destinationChanged({ destination, state, reason }) {
+      metrics.destinationUp.set({ destination }, state === 'up' ? 1 : 0)
+      const about = { destination, state, ...(reason === null ? {} : { reason: scrub(reason) }) }
+      if (state === 'up') {
+        say.over('sending failed', { destination })
+        log.info(about, 'the destination takes events')
+      } else if (state === 'down') log.warn(about, 'the destination is down; its events wait')
+      else log.error(about, 'the destination has stopped; someone must look')
+    },
+    backlogMeasured({ destination, batches, bytes, deadLetters }) {
+      metrics.backlogBatches.set({ destination }, count(batches))
+      metrics.backlogBytes.set({ destination }, count(bytes))
+      metrics.deadLetters.set({ destination }, count(deadLetters))
+    },
+  }
+}
+
+function daemonFacts({ metrics, log, say }: Tellers): Pick<Report, 'redisChanged' | 'failed'> {
+  return {
+    redisChanged({ state, reason }) {
+      metrics.redisUp.set(state === 'lost' ? 0 : 1)
+      const about = { state, reason: scrub(reason) }
+      if (state === 'ready') log.info(about, 'Redis is ready')
+      else log.warn(about, redisWords[state])
+    },
+    failed({ error, during }) {
+      metrics.errors.inc({ code: error.code })
+      say.failure('something failed', { during }, error)
+    },
+  }
+}
+
+const redisWords = {
+  lost: 'Redis does not answer; everything waits',
+  full: 'Redis is full; reading pauses',
+  replaced: 'this is another Redis than before; everything is read anew',
+}
+
+type Facts = { [Name in keyof Report]: Parameters<Report[Name]>[0] }
+type Listener = { [Name in keyof Facts]: (fact: Facts[Name]) => void }
+
+function both(one: Listener, other: Listener): Report {
+  const tell =
+    <Name extends keyof Facts>(name: Name) =>
+    (fact: Facts[Name]) => {
+      one[name](fact)
+      other[name](fact)
+    }
+  return {
+    requestAnswered: tell('requestAnswered'),
+    instanceThrottled: tell('instanceThrottled'),
+    pageCommitted: tell('pageCommitted'),
+    passCompleted: tell('passCompleted'),
+    passGivenUp: tell('passGivenUp'),
+    watermarkMoved: tell('watermarkMoved'),
+    turnFailed: tell('turnFailed'),
+    turnRecovered: tell('turnRecovered'),
+    backlogFull: tell('backlogFull'),
+    gapDeclared: tell('gapDeclared'),
+    eventsShipped: tell('eventsShipped'),
+    sendFailed: tell('sendFailed'),
+    eventDead: tell('eventDead'),
+    destinationChanged: tell('destinationChanged'),
+    backlogMeasured: tell('backlogMeasured'),
+    redisChanged: tell('redisChanged'),
+    failed: tell('failed'),
+  }
+}
+
+// A metric refuses what is no number by throwing; a fact must never throw.
+function count(value: number): number {
+  return Number.isFinite(value) ? Math.max(0, value) : 0
+}
+
+function seconds(ms: number): number {
+  return count(ms) / 1_000
+}
+
+function isoTime(ms: number): string {
+  const date = new Date(ms)
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
+}

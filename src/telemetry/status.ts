@@ -1,0 +1,263 @@
+// What the daemon looks like now, as far as the facts tell: a picture of bounded size, for `/api/status`.
+
+import type { ErrorCode, TailraceError } from '../errors.ts'
+import type { StreamName } from '../event.ts'
+import type { DestinationState, Report, StreamRef } from './report.ts'
+import { createRate } from './rate.ts'
+import type { Rate } from './rate.ts'
+import { scrub } from './scrub.ts'
+
+export interface Status {
+  /** Takes the facts; give it to `createReport` as `also`. */
+  readonly report: Report
+  picture(): StatusPicture
+}
+
+/** Times are ISO 8601 text. What never happened is null. */
+export interface StatusPicture {
+  readonly version: string
+  readonly startedAt: string
+  readonly uptimeSeconds: number
+  readonly redis: { readonly state: string; readonly reason: string; readonly since: string } | null
+  readonly streams: readonly StreamStatus[]
+  readonly destinations: readonly DestinationStatus[]
+  /** The latest failures outside of turns and sends, newest first. */
+  readonly failures: readonly ErrorStatus[]
+}
+
+export interface StreamStatus {
+  readonly tenant: string
+  readonly stream: StreamName
+  /** Known to be complete up to here, and how far that is behind the clock of the service. */
+  readonly completeAt: string | null
+  readonly watermarkAgeSeconds: number | null
+  readonly lastPass: PassStatus | null
+  readonly eventsRead: number
+  readonly eventsPerMinute: number
+  /** Turns in a row that failed. */
+  readonly failures: number
+  readonly lastError: ErrorStatus | null
+  /** Destinations whose full backlog makes it pause. */
+  readonly pausedBy: readonly string[]
+  readonly gaps: number
+  readonly lastGap: { readonly from: string; readonly to: string; readonly reason: string } | null
+}
+
+export interface PassStatus {
+  readonly purpose: string
+  readonly pages: number
+  readonly records: number
+  readonly seconds: number
+  readonly at: string
+}
+
+export interface DestinationStatus {
+  readonly destination: string
+  readonly state: DestinationState | 'unknown'
+  readonly reason: string | null
+  readonly backlogBatches: number
+  readonly backlogBytes: number
+  readonly deadLetters: number
+  readonly eventsShipped: number
+  readonly eventsPerMinute: number
+  /** From the time of an event to its confirmation, of the latest batch. */
+  readonly delaySeconds: number | null
+  readonly lastShippedAt: string | null
+  readonly lastError: ErrorStatus | null
+}
+
+export interface ErrorStatus {
+  readonly code: ErrorCode
+  readonly message: string
+  readonly at: string
+}
+
+export interface StatusOptions {
+  readonly version: string
+  /** Unix ms; for tests. */
+  readonly now?: () => number
+}
+
+type Changeable<T> = { -readonly [K in keyof T]: T[K] }
+type StreamState = Changeable<Omit<StreamStatus, 'watermarkAgeSeconds' | 'eventsPerMinute' | 'pausedBy'>> & {
+  /** The watermark by our own clock, Unix ms. */
+  markAt: number | null
+  readonly rate: Rate
+  readonly pausedBy: Set<string>
+}
+type DestinationPicture = Changeable<Omit<DestinationStatus, 'eventsPerMinute'>> & { readonly rate: Rate }
+
+const streamsMax = 20_000
+const destinationsMax = 1_000
+const failuresMax = 20
+
+export function createStatus({ version, now = Date.now }: StatusOptions): Status {
+  const startedAt = now()
+  const keep: Keep = {
+    now,
+    stream: remember(streamsMax, ({ tenant, stream }: StreamRef) => newStream(tenant, stream, now)),
+    destination: remember(destinationsMax, ({ destination }: { destination: string }) =>
+      newDestination(destination, now),
+    ),
+    redis: null,
+    failures: [],
+  }
+  return {
+    report: { ...readFacts(keep), ...shipFacts(keep), ...daemonFacts(keep) },
+    picture: () => ({
+      version,
+      startedAt: isoTime(startedAt),
+      uptimeSeconds: Math.round((now() - startedAt) / 1_000),
+      redis: keep.redis,
+      streams: keep.stream.all().map((state) => streamStatus(state, now())),
+      destinations: keep.destination
+        .all()
+        .map(({ rate, ...state }) => ({ ...state, eventsPerMinute: rate.perMinute() })),
+      failures: [...keep.failures],
+    }),
+  }
+}
+
+interface Keep {
+  readonly now: () => number
+  readonly stream: Remembered<StreamRef, StreamState>
+  readonly destination: Remembered<{ destination: string }, DestinationPicture>
+  redis: StatusPicture['redis']
+  failures: ErrorStatus[]
+}
+
+interface Remembered<Ref, State> {
+  of(ref: Ref): State
+  all(): State[]
+}
+
+/** By reference, made when first seen. Beyond the bound a state is handed out that nobody will see. */
+function remember<Ref extends object, State>(most: number, make: (ref: Ref) => State): Remembered<Ref, State> {
+  const states = new Map<string, State>()
+  return {
+    of(ref) {
+      const key =
+        'tenant' in ref && 'stream' in ref ? `${String(ref.tenant)}/${String(ref.stream)}` : JSON.stringify(ref)
+      const known = states.get(key)
+      if (known) return known
+      const made = make(ref)
+      if (states.size < most) states.set(key, made)
+      return made
+    },
+    all: () => [...states.values()],
+  }
+}
+
+function newStream(tenant: string, stream: StreamName, now: () => number): StreamState {
+  const nothing = { completeAt: null, lastPass: null, lastError: null, lastGap: null, markAt: null }
+  return { tenant, stream, ...nothing, eventsRead: 0, failures: 0, gaps: 0, pausedBy: new Set(), rate: createRate(now) }
+}
+
+function newDestination(destination: string, now: () => number): DestinationPicture {
+  const nothing = { reason: null, delaySeconds: null, lastShippedAt: null, lastError: null }
+  const zero = { backlogBatches: 0, backlogBytes: 0, deadLetters: 0, eventsShipped: 0 }
+  return { destination, state: 'unknown', ...nothing, ...zero, rate: createRate(now) }
+}
+
+function streamStatus({ markAt, rate, pausedBy, ...state }: StreamState, now: number): StreamStatus {
+  return {
+    ...state,
+    watermarkAgeSeconds: markAt === null ? null : Math.max(0, Math.round((now - markAt) / 1_000)),
+    eventsPerMinute: rate.perMinute(),
+    pausedBy: [...pausedBy],
+  }
+}
+
+type ReadFact = Exclude<keyof Report, ShipFact | DaemonFact>
+type ShipFact = 'eventsShipped' | 'sendFailed' | 'eventDead' | 'destinationChanged' | 'backlogMeasured'
+type DaemonFact = 'redisChanged' | 'failed'
+
+function readFacts(keep: Keep): Pick<Report, ReadFact> {
+  return {
+    requestAnswered: () => undefined,
+    instanceThrottled: () => undefined,
+    passGivenUp: () => undefined,
+    pageCommitted(fact) {
+      const state = keep.stream.of(fact)
+      const events = fact.created + fact.updated + fact.closed
+      state.eventsRead += events
+      state.rate.add(events)
+    },
+    passCompleted(fact) {
+      const { purpose, pages, records, ms } = fact
+      keep.stream.of(fact).lastPass = { purpose, pages, records, seconds: ms / 1_000, at: isoTime(keep.now()) }
+    },
+    watermarkMoved(fact) {
+      const state = keep.stream.of(fact)
+      state.completeAt = isoTime(fact.completeAt)
+      state.markAt = fact.completeAt - fact.clockSkewMs
+    },
+    turnFailed(fact) {
+      const state = keep.stream.of(fact)
+      state.failures = fact.failures
+      state.lastError = errorStatus(fact.error, keep.now())
+    },
+    turnRecovered(fact) {
+      keep.stream.of(fact).failures = 0
+    },
+    backlogFull(fact) {
+      const { pausedBy } = keep.stream.of(fact)
+      if (fact.full) pausedBy.add(fact.destination)
+      else pausedBy.delete(fact.destination)
+    },
+    gapDeclared(fact) {
+      const state = keep.stream.of(fact)
+      state.gaps++
+      state.lastGap = { from: isoTime(fact.from), to: isoTime(fact.to), reason: scrub(fact.reason) }
+    },
+  }
+}
+
+function shipFacts(keep: Keep): Pick<Report, ShipFact> {
+  return {
+    eventsShipped(fact) {
+      const state = keep.destination.of({ destination: fact.destination })
+      state.eventsShipped += fact.events
+      state.rate.add(fact.events)
+      state.delaySeconds = fact.delayMs / 1_000
+      state.lastShippedAt = isoTime(keep.now())
+    },
+    sendFailed(fact) {
+      keep.destination.of({ destination: fact.destination }).lastError = errorStatus(fact.error, keep.now())
+    },
+    eventDead(fact) {
+      keep.destination.of({ destination: fact.destination }).lastError = errorStatus(fact.error, keep.now())
+    },
+    destinationChanged(fact) {
+      const state = keep.destination.of({ destination: fact.destination })
+      state.state = fact.state
+      state.reason = fact.reason === null ? null : scrub(fact.reason)
+    },
+    backlogMeasured(fact) {
+      const state = keep.destination.of({ destination: fact.destination })
+      state.backlogBatches = fact.batches
+      state.backlogBytes = fact.bytes
+      state.deadLetters = fact.deadLetters
+    },
+  }
+}
+
+function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
+  return {
+    redisChanged({ state, reason }) {
+      keep.redis = { state, reason: scrub(reason), since: isoTime(keep.now()) }
+    },
+    failed({ error }) {
+      keep.failures = [errorStatus(error, keep.now()), ...keep.failures].slice(0, failuresMax)
+    },
+  }
+}
+
+function errorStatus(error: TailraceError, at: number): ErrorStatus {
+  return { code: error.code, message: scrub(error.message), at: isoTime(at) }
+}
+
+function isoTime(ms: number): string {
+  const date = new Date(ms)
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
+}

@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest'
+import type { SecurityEvent } from '../../src/event.ts'
+import { makeBatches } from '../../src/queue/batch.ts'
+import type { Outlet } from '../../src/queue/batch.ts'
+import { createBatches } from '../../src/queue/batches.ts'
+import { streamKeys } from '../../src/queue/keys.ts'
+import { createStore } from '../../src/queue/store.ts'
+import type { Lease, Store } from '../../src/queue/store.ts'
+import { connectRedis } from '../../src/redis.ts'
+import { startCluster } from '../redis-cluster.ts'
+import { startRedis } from '../redis.ts'
+import type { Cluster, Redis } from 'ioredis'
+
+const key = 'acme/attacks' as const
+
+export function eventsOf(count: number, text = ''): SecurityEvent[] {
+  return Array.from({ length: count }, (_, i) => ({
+    id: `e${i}`,
+    revision: 1,
+    sequence: i + 1,
+    action: 'created',
+    kind: 'attack',
+    time: 1_800_000_000_000 + i,
+    observedTime: 1_800_000_000_000,
+    tenant: 'acme',
+    client: 1,
+    stream: 'attacks',
+    identity: `i${i}`,
+    severity: 5,
+    body: { watermark: 0 },
+    record: {},
+    recordJson: JSON.stringify({ text }),
+  }))
+}
+
+const plain = { key: 'plain', encode: (event: SecurityEvent) => `${event.id} ${event.recordJson}` }
+const odd = { key: 'odd', encode: (event: SecurityEvent) => (event.sequence % 2 === 1 ? event.id : undefined) }
+const outlets: Outlet[] = [
+  { destination: 'soc', encoding: plain },
+  { destination: 'lake', encoding: plain },
+  { destination: 'odd', encoding: odd },
+]
+const limits = { events: 1000, bytes: 1 << 20 }
+
+async function begin(store: Store, token = 'token'): Promise<Lease> {
+  const lease = await store.begin(key, token, 1_000)
+  if (typeof lease === 'number') throw new Error('held')
+  return lease
+}
+
+const seen = { identity: 'identity-012', version: 'version8', revision: 3, closed: false, mark: 4_000_000_000 }
+
+async function commits(redis: Redis | Cluster): Promise<void> {
+  const store = createStore(redis, 't')
+  const batches = createBatches(redis, 't')
+  const [batch] = await makeBatches(eventsOf(5), outlets, limits)
+  if (!batch) throw new Error('no batch')
+  const lease = await begin(store)
+  await store.commit(lease, { state: 'S', seen: [seen], last: [], batches: [batch] })
+  expect((await begin(store)).state).toBe('S')
+  expect(await store.lookup(key, ['identity-012', 'identity-013'])).toEqual([
+    { version: 'version8', revision: 3, closed: false, mark: 4_000_000_000 },
+    undefined,
+  ])
+  expect([...(await batches.unqueued(key))]).toEqual([[batch.id, expect.arrayContaining(['soc', 'lake', 'odd'])]])
+  const ref = { key, id: batch.id }
+  const owed = await batches.load(ref, 'odd')
+  expect(owed?.records.map((record) => Buffer.from(record).toString())).toEqual(['e0', 'e2', 'e4'])
+  const dead = [{ index: 1, code: 'sink_refused_event', reason: 'no', record: Buffer.from('x') }]
+  await batches.settle(ref, 'odd', { left: [[2, 3]], dead })
+  expect((await batches.load(ref, 'odd'))?.left).toEqual([[2, 3]])
+  for (const destination of ['odd', 'soc', 'lake']) await batches.settle(ref, destination, { left: [], dead: [] })
+  expect(await batches.load(ref, 'soc')).toBeUndefined()
+  await batches.settle(ref, 'soc', { left: [], dead: [] })
+  expect(await redis.exists(streamKeys('t', key).batch(batch.id))).toBe(0)
+  expect((await batches.owed(key, -1_000, 10)).size).toBe(0)
+  expect(await batches.debts(key)).toEqual(
+    expect.arrayContaining([
+      { destination: 'soc', batches: 0, bytes: 0, dead: 0 },
+      { destination: 'odd', batches: 0, bytes: 0, dead: 1 },
+    ]),
+  )
+}
+
+test('a page is committed whole, shipped by whoever owes it, and gone when nobody does', async () => {
+  await using redis = await startRedis()
+  await commits(redis.client)
+})
+
+test('the same on a Redis Cluster', async () => {
+  await using cluster = await startCluster()
+  const client = connectRedis({ url: cluster.url, prefix: 't' }, 'commands')
+  try {
+    await commits(client)
+  } finally {
+    client.disconnect()
+  }
+})
+
+test('a commit is refused after a takeover, and after another commit', async () => {
+  await using redis = await startRedis()
+  const store = createStore(redis.client, 't')
+  const nothing = { state: '', seen: [], last: [], batches: [] }
+  const stopped = await store.begin(key, 'stopped', 1)
+  if (typeof stopped === 'number') throw new Error('held')
+  await expect.poll(async () => typeof (await store.begin(key, 'other', 5_000))).toBe('object')
+  await expect(store.commit(stopped, nothing)).rejects.toMatchObject({ code: 'lease_lost' })
+  expect(await store.renew(stopped, 1_000)).toBe(false)
+  expect(await store.begin(key, 'third', 1_000)).toBeGreaterThan(1_000)
+  const other = await begin(store, 'other')
+  await store.commit(other, nothing)
+  await expect(store.commit(other, nothing)).rejects.toMatchObject({ code: 'lease_lost' })
+})
+
+test('an emptied script cache is no error', async () => {
+  await using redis = await startRedis()
+  const store = createStore(redis.client, 't')
+  await begin(store)
+  await redis.client.script('FLUSH')
+  await store.commit(await begin(store), { state: 'after', seen: [], last: [], batches: [] })
+  expect((await store.peek(key)).state).toBe('after')
+})
+
+test('a full Redis takes nothing of a page, and still lets go of what is confirmed', async () => {
+  await using redis = await startRedis('--maxmemory-policy', 'noeviction')
+  const store = createStore(redis.client, 't')
+  const batches = createBatches(redis.client, 't')
+  const [batch] = await makeBatches(eventsOf(1), outlets, limits)
+  if (!batch) throw new Error('no batch')
+  await store.commit(await begin(store), { state: 'one', seen: [], last: [], batches: [batch] })
+  const lease = await begin(store)
+  await redis.client.config('SET', 'maxmemory', '1')
+  const commit = { state: 'two', seen: [seen], last: [], batches: [] }
+  await expect(store.commit(lease, commit)).rejects.toThrow(/OOM/)
+  expect(await store.lookup(key, ['identity-012'])).toEqual([undefined])
+  for (const { destination } of outlets)
+    await batches.settle({ key, id: batch.id }, destination, { left: [], dead: [] })
+  expect(await batches.load({ key, id: batch.id }, 'soc')).toBeUndefined()
+  await redis.client.config('SET', 'maxmemory', '0')
+  await store.commit(lease, commit)
+  expect((await store.peek(key)).state).toBe('two')
+})
+
+test('what is too old is forgotten; what is missing is found once', async () => {
+  await using redis = await startRedis()
+  const store = createStore(redis.client, 't')
+  const entries = Array.from({ length: 3000 }, (_, i) => ({
+    identity: `identity${String(i).padStart(4, '0')}`,
+    version: 'version8',
+    revision: 1,
+    closed: i % 10 === 0,
+    mark: i,
+  }))
+  const last = entries.map((entry) => [entry.identity, Buffer.from(`last ${entry.identity}`)] as const)
+  await store.commit(await begin(store), { state: '', seen: entries, last, batches: [] })
+  const lease = await begin(store)
+  const found = new Set<string>()
+  let cursor = '0'
+  do {
+    const scanned = await store.scan(lease, { cursor, mode: 'missing', below: 100, closedBelow: 50 })
+    for (const entry of scanned.found) {
+      expect(entry.last.toString()).toBe(`last ${entry.identity}`)
+      found.add(entry.identity)
+    }
+    ;({ cursor } = scanned)
+  } while (cursor !== '0')
+  expect(found.size).toBe(90)
+  expect(await store.lookup(key, ['identity0000', 'identity0060'])).toEqual([undefined, expect.anything()])
+  do {
+    ;({ cursor } = await store.scan(lease, { cursor, mode: 'prune', below: 2000, closedBelow: 0 }))
+  } while (cursor !== '0')
+  expect(await redis.client.hlen(streamKeys('t', key).seen)).toBe(1000)
+})

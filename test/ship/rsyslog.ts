@@ -1,0 +1,106 @@
+// A real rsyslogd for one test: own configuration, folder, pid file and port.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { connect, createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Certificate } from './certificates.ts'
+
+export const hasRsyslog = spawnSync('rsyslogd', ['-v']).status === 0
+
+export interface Rsyslog extends AsyncDisposable {
+  readonly port: number
+  readonly address: string
+  /** The messages it has stored, as they came. */
+  stored(): Promise<string[]>
+  kill(signal: NodeJS.Signals): Promise<void>
+  signal(signal: NodeJS.Signals): void
+  start(): Promise<void>
+}
+
+export interface RsyslogTls {
+  readonly ca: string
+  readonly server: Certificate
+  /** The name that a client certificate must have. Absent: any client. */
+  readonly clientName?: string
+}
+
+export async function startRsyslog(tls?: RsyslogTls): Promise<Rsyslog> {
+  const folder = await mkdtemp(join(tmpdir(), 'tailrace-rsyslog-'))
+  const port = await freePort()
+  const [file, config] = [join(folder, 'stored'), join(folder, 'rsyslog.conf')]
+  await writeFile(config, configuration(folder, port, file, tls))
+  const launch = async () => {
+    const child = spawn('rsyslogd', ['-n', '-f', config, '-i', join(folder, 'pid')], { stdio: 'ignore' })
+    await answers(port)
+    return child
+  }
+  let child = await launch()
+  const kill = async (signal: NodeJS.Signals) => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const gone = once(child, 'exit')
+    child.kill('SIGCONT')
+    child.kill(signal)
+    await gone
+  }
+  return {
+    port,
+    address: `127.0.0.1:${port}`,
+    kill,
+    signal: (signal) => void child.kill(signal),
+    async start() {
+      child = await launch()
+    },
+    async stored() {
+      const text = await readFile(file, 'utf8').catch(() => '')
+      return text.split('\n').slice(0, -1)
+    },
+    async [Symbol.asyncDispose]() {
+      await kill('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+function configuration(folder: string, port: number, file: string, tls: RsyslogTls | undefined): string {
+  const mode = tls?.clientName === undefined ? '"anon"' : `"x509/name" permittedPeer="${tls.clientName}"`
+  const stream = tls === undefined ? '' : `streamDriver.name="gtls" streamDriver.mode="1" streamDriver.authMode=${mode}`
+  const files =
+    tls === undefined
+      ? ''
+      : `defaultNetstreamDriver="gtls" defaultNetstreamDriverCAFile="${tls.ca}"
+  defaultNetstreamDriverCertFile="${tls.server.cert}" defaultNetstreamDriverKeyFile="${tls.server.key}"`
+  return `global(workDirectory="${folder}" ${files})
+module(load="imtcp" maxSessions="500" ${stream})
+template(name="raw" type="string" string="%rawmsg%\\n")
+input(type="imtcp" address="127.0.0.1" port="${port}")
+action(type="omfile" file="${file}" template="raw")
+`
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function answers(port: number): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const socket = connect(port, '127.0.0.1')
+    try {
+      await once(socket, 'connect')
+      return
+    } catch (error) {
+      if (tries > 300) throw error
+      await delay(10)
+    } finally {
+      socket.destroy()
+    }
+  }
+}

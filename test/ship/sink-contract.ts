@@ -1,0 +1,162 @@
+// What every sink must do, whatever it sends to. A sink's own tests add only its peculiarities.
+
+import { Buffer } from 'node:buffer'
+import { expect, test } from 'vitest'
+import { TailraceError, type ErrorCode } from '../../src/errors.ts'
+import type { Sink } from '../../src/ship/sink.ts'
+import { batch, patient } from './options.ts'
+
+export interface Bench extends AsyncDisposable {
+  /** A new sink for the receiver of this bench. */
+  openSink(): Sink
+  /** The records that the receiver has, as text, in order of sending. */
+  received(): Promise<readonly string[]>
+  /** Makes the receiver unreachable, and reachable again at the same place. */
+  stop(): Promise<void>
+  start(): Promise<void>
+  /** The error of a send while the receiver is stopped. */
+  readonly unreachable: ErrorCode
+  /** From now on the receiver breaks off while it is sent to. Absent: such a receiver has no such moment. */
+  breakMidway?(): void
+  /** From now on the receiver takes what is sent, and does not answer. Resolves to its open connections. */
+  stall?(): void
+  /** Connections that the receiver has open. */
+  connections?(): number
+}
+
+export function testSinkContract(name: string, openBench: () => Promise<Bench>): void {
+  test(`${name}: delivers all records, in order and byte by byte`, async () => {
+    await using bench = await openBench()
+    await using sink = bench.openSink()
+    await sink.send(bytesOf(odd), batch, patient)
+    await sink.send(bytesOf(many(1, 500)), batch, patient)
+    await expect.poll(() => bench.received()).toEqual([...odd, ...many(1, 500)])
+  })
+
+  test(`${name}: a look finds something to say, and sends nothing`, async () => {
+    await using bench = await openBench()
+    await using sink = bench.openSink()
+    const { findings } = await sink.look(patient)
+    expect(findings.join(' ')).not.toBe('')
+    expect(await bench.received()).toEqual([])
+  })
+
+  test(`${name}: nothing to send is sent`, async () => {
+    await using bench = await openBench()
+    await using sink = bench.openSink()
+    await sink.send([], batch, patient)
+    expect(await bench.received()).toEqual([])
+  })
+
+  test(`${name}: a receiver that is not there is reported, without doubt; delivery goes on when it is back`, async () => {
+    await using bench = await openBench()
+    await using sink = bench.openSink()
+    await sink.send(bytesOf(many(1, 3)), batch, patient)
+    await bench.stop()
+    const refused = sink.send(bytesOf(many(4, 3)), batch, patient)
+    await expect(refused).rejects.toMatchObject({ code: bench.unreachable, inDoubt: false })
+    await bench.start()
+    await sink.send(bytesOf(many(4, 3)), batch, patient)
+    await expect.poll(async () => (await bench.received()).slice(-3)).toEqual(many(4, 3))
+  })
+
+  test(`${name}: what is broken off is in doubt, and never confirmed`, async ({ skip }) => {
+    await using bench = await openBench()
+    if (bench.breakMidway === undefined) skip()
+    await using sink = bench.openSink()
+    await sink.send(bytesOf(many(1, 3)), batch, patient)
+    bench.breakMidway?.()
+    for (const size of [1, 50, 20_000]) {
+      const sent = sink.send(bytesOf(many(4, size)), batch, patient)
+      await expect(sent).rejects.toMatchObject({ code: 'sink_reset', remedy: 'retry', inDoubt: true })
+    }
+  })
+
+  test(`${name}: parallel sends do not mix`, async () => {
+    await using bench = await openBench()
+    await using sink = bench.openSink()
+    const starts = [1, 101, 201, 301, 401]
+    await Promise.all(starts.map((first) => sink.send(bytesOf(many(first, 100)), batch, patient)))
+    await expect.poll(async () => (await bench.received()).toSorted()).toEqual(many(1, 500).toSorted())
+    const received = await bench.received()
+    for (const first of starts) {
+      const start = received.indexOf(record(first))
+      expect(received.slice(start, start + 100)).toEqual(many(first, 100))
+    }
+  })
+
+  test(`${name}: with a signal that has fired, nothing is done`, async () => {
+    await using bench = await openBench()
+    await using sink = bench.openSink()
+    const reason = new Error('enough')
+    await expect(sink.send(bytesOf(many(1, 3)), batch, AbortSignal.abort(reason))).rejects.toBe(reason)
+    await expect(sink.look(AbortSignal.abort(reason))).rejects.toBe(reason)
+    expect(await bench.received()).toEqual([])
+  })
+
+  test(`${name}: an aborted send rejects at once with the signal's reason, and leaves nothing open`, async ({
+    skip,
+  }) => {
+    await using bench = await openBench()
+    if (bench.stall === undefined) skip()
+    await using sink = bench.openSink()
+    await sink.send(bytesOf(many(1, 3)), batch, patient)
+    bench.stall?.()
+    const controller = new AbortController()
+    const sent = settled(sink.send(bytesOf(many(4, 3)), batch, controller.signal))
+    await expect.poll(() => bench.connections?.()).toBe(1)
+    const reason = new Error('enough')
+    controller.abort(reason)
+    expect(await sent).toBe(reason)
+    await expect.poll(() => bench.connections?.()).toBe(0)
+  })
+
+  test(`${name}: disposing ends what waits, leaves nothing open, and may be repeated`, async ({ skip }) => {
+    await using bench = await openBench()
+    if (bench.stall === undefined) skip()
+    const sink = bench.openSink()
+    await sink.send(bytesOf(many(1, 3)), batch, patient)
+    bench.stall?.()
+    const sent = settled(sink.send(bytesOf(many(4, 3)), batch, patient))
+    await expect.poll(() => bench.connections?.()).toBe(1)
+    await sink[Symbol.asyncDispose]()
+    await sink[Symbol.asyncDispose]()
+    expect(await sent).toMatchObject({ inDoubt: true })
+    await expect.poll(() => bench.connections?.()).toBe(0)
+  })
+
+  test(`${name}: a disposed sink sends nothing`, async () => {
+    await using bench = await openBench()
+    const sink = bench.openSink()
+    await sink.send(bytesOf(many(1, 3)), batch, patient)
+    await sink[Symbol.asyncDispose]()
+    await sink[Symbol.asyncDispose]()
+    expect(await settled(sink.send(bytesOf(many(4, 3)), batch, patient))).toBeInstanceOf(TailraceError)
+    expect(await bench.received()).toEqual(many(1, 3))
+  })
+}
+
+/** What a promise rejected with; undefined when it resolved. */
+async function settled(promise: Promise<void>): Promise<unknown> {
+  try {
+    await promise
+    return undefined
+  } catch (error) {
+    return error
+  }
+}
+
+/** Nothing that a framing by lines could not carry; framing is made sure of when the header is put before. */
+const odd = ['x', 'ж☃😀 é', ' leading and trailing ', '7 not a count', '\t\\"{}[]<>%&', '0'.repeat(70_000)]
+
+function record(number: number): string {
+  return `<134>1 - - - - - - record ${String(number).padStart(6, '0')}`
+}
+
+function many(first: number, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => record(first + index))
+}
+
+function bytesOf(records: readonly string[]): Buffer[] {
+  return records.map((text) => Buffer.from(text))
+}
