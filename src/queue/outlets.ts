@@ -93,11 +93,21 @@ function openOutlet(receiver: Receiver, options: OutletsOptions, draining: Abort
     report,
     draining,
   })
+  // A process that was stopped for longer than its locks gets its own jobs again: they join the delivery.
+  const underWay = new Map<string, Promise<void>>()
   const worker = openWorker<Job>(
     engine,
     name,
-    async (job, _token, signal) => {
-      await deliver(job.data, receiver, { batches, gate, report }, signal ?? AbortSignal.abort())
+    async ({ data }, _token, signal) => {
+      const known = underWay.get(data.id)
+      if (known) return await known
+      const delivery = deliver(data, receiver, { batches, gate, report }, signal ?? AbortSignal.abort())
+      underWay.set(data.id, delivery)
+      try {
+        await delivery
+      } finally {
+        underWay.delete(data.id)
+      }
     },
     { concurrency: receiver.concurrencyMax },
   )
