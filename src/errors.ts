@@ -101,6 +101,10 @@ export const errorTable = {
     remedy: 'stop',
     doc: 'The receiver refuses this event for good. It is among the dead letters, with the reason.',
   },
+  dead_letters_full: {
+    remedy: 'halt',
+    doc: 'The destination refused more events than may be set aside. Find out why; then requeue or discard its dead letters.',
+  },
   sink_credentials: {
     remedy: 'halt',
     doc: 'The receiver refused our credentials. Correct token, user or client certificate.',

@@ -31,7 +31,7 @@ test.skipIf(!existsSync(new URL(`${streams}all.ts`, source)))(
 )
 
 /** A list of things with names, or a table by name. */
-function namesIn(list: object): unknown[] {
+function namesIn(list: object): string[] {
   const names = Array.isArray(list) ? list.map((item: { readonly name?: unknown }) => item.name) : Object.keys(list)
-  return names.toSorted()
+  return names.map(String).toSorted()
 }

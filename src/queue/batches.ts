@@ -1,6 +1,7 @@
 // The stored batches: what each destination still owes. They, not the queue, say what is left to do.
 
 import type { Cluster, Redis } from 'ioredis'
+import { TailraceError } from '../errors.ts'
 import type { StreamKey } from '../event.ts'
 import { unpackRecords } from './batch.ts'
 import { streamKeys } from './keys.ts'
@@ -44,7 +45,10 @@ export interface Debt {
 export interface Batches {
   /** Undefined where the destination owes nothing of it (any more). */
   load(ref: BatchRef, destination: string): Promise<OwedBatch | undefined>
-  /** Records what was confirmed and what is dead; `left` empty: the batch is done for this destination. */
+  /**
+   * Records what was confirmed and what is dead; `left` empty: the batch is done for this destination. Rejects with
+   * `dead_letters_full` where there are too many already.
+   */
   settle(
     ref: BatchRef,
     destination: string,
@@ -57,6 +61,9 @@ export interface Batches {
   queued(key: StreamKey, ids: readonly string[]): Promise<void>
   debts(key: StreamKey): Promise<Debt[]>
 }
+
+/** Of one stream, for one destination. A receiver that refuses more than that is not refusing events, but us. */
+const deadLettersMax = 10_000
 
 export function createBatches(redis: Redis | Cluster, prefix: string): Batches {
   const run = createScripts(redis)
@@ -85,17 +92,15 @@ export function createBatches(redis: Redis | Cluster, prefix: string): Batches {
     async settle(ref, destination, outcome) {
       const keys = streamKeys(prefix, ref.key)
       const letters = outcome.dead.flatMap((letter) => [`${destination}/${ref.id}/${letter.index}`, deadValue(letter)])
-      await run(
+      const left = outcome.left.length === 0 ? '' : JSON.stringify(outcome.left)
+      const reply = await run(
         'settle',
         [keys.batch(ref.id), keys.owed, keys.outbox, keys.debt, keys.dead],
-        [
-          ref.id,
-          destination,
-          outcome.left.length === 0 ? '' : JSON.stringify(outcome.left),
-          outcome.dead.length,
-          ...letters,
-        ],
+        [ref.id, destination, left, deadLettersMax, outcome.dead.length, ...letters],
       )
+      if (reply !== -1) return
+      const text = `${destination} has ${deadLettersMax} dead letters of ${ref.key}: requeue or discard them first`
+      throw new TailraceError('dead_letters_full', text)
     },
     async unqueued(key) {
       return await owers(key, await redis.smembers(streamKeys(prefix, key).outbox))

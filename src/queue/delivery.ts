@@ -33,7 +33,8 @@ export async function deliver(
   ports: DeliveryPorts,
   signal: AbortSignal,
 ): Promise<void> {
-  const batch = await persist(signal, async () => ports.batches.load(ref, receiver.name))
+  const whose = { receiver, ports }
+  const batch = await persist(whose, signal, async () => ports.batches.load(ref, receiver.name))
   if (!batch) return
   let todo = batch.left.flatMap((span) => sendable(span, batch.records, receiver.limits))
   while (todo.length > 0) {
@@ -45,16 +46,19 @@ export async function deliver(
       continue
     }
     const outcome = { left: rest, dead: done === 'sent' ? [] : [done] }
-    await persist(signal, async () => ports.batches.settle(ref, receiver.name, outcome))
+    await persist(whose, signal, async () => ports.batches.settle(ref, receiver.name, outcome))
     todo = rest
   }
 }
 
-interface Sending {
-  readonly ref: BatchRef
-  readonly batch: OwedBatch
+interface Whose {
   readonly receiver: Receiver
   readonly ports: DeliveryPorts
+}
+
+interface Sending extends Whose {
+  readonly ref: BatchRef
+  readonly batch: OwedBatch
 }
 
 async function sendSpan(span: Span, sending: Sending, signal: AbortSignal): Promise<'sent' | 'split' | DeadLetter> {
@@ -109,13 +113,22 @@ async function attempt(send: () => Promise<void>): Promise<TailraceError | undef
   }
 }
 
-/** Redis may be away for a while: what was confirmed must still be recorded, or it would be sent again. */
-async function persist<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+/**
+ * Redis may be away for a while: what was confirmed must still be recorded, or it would be sent again. A
+ * destination with too many dead letters is halted until somebody has seen to them.
+ */
+async function persist<T>({ receiver, ports }: Whose, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let failures = 1; ; failures++) {
     try {
       return await work()
-    } catch (error) {
-      if (signal.aborted) throw error
+    } catch (thrown) {
+      if (signal.aborted) throw thrown
+      const error = asTailraceError(thrown)
+      if (error.code === 'dead_letters_full') {
+        await ports.gate.enter(signal)
+        const retryMs = ports.gate.failed(error)
+        ports.report.sendFailed({ destination: receiver.name, error, events: 0, retryMs })
+      }
       await sleep(backoffMs(failures, { firstMs: 50, highestMs: 2_000 }), undefined, { signal })
     }
   }

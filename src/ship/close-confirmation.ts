@@ -1,17 +1,16 @@
 // Confirmation by close: after the last byte we close our direction, and the peer closes its own when it has read
 // everything. That is the only answer that plain syslog over TCP and TLS can give.
 
-import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { TailraceError } from '../errors.ts'
 import type { Connection } from './connection.ts'
 import { deadline } from './deadline.ts'
 import { networkError } from './network-errors.ts'
-import { endsOf, type TcpView } from './tcp-view.ts'
+import type { Acknowledged } from './tcp-view.ts'
 
 export interface Expectation {
   readonly confirmTimeoutMs: number
-  readonly tcp: TcpView
+  readonly acknowledged: Acknowledged
   readonly where: string
 }
 
@@ -20,46 +19,52 @@ export interface Expectation {
  * socket is gone afterwards, however it ends.
  */
 export async function sendAndClose(
-  { socket, roundTripMs }: Connection,
+  connection: Connection,
   bytes: Uint8Array,
-  { confirmTimeoutMs, tcp, where }: Expectation,
+  { confirmTimeoutMs, acknowledged, where }: Expectation,
   signal: AbortSignal,
 ): Promise<void> {
   using limit = deadline(confirmTimeoutMs, signal)
-  const ends = endsOf(socket)
   try {
-    const holdMs = tcp.exact ? 0 : Math.min(roundTripMs, 1000)
-    const early = await closedByPeer(socket, bytes, holdMs, limit.signal)
-    const inOrder = early ? 'no' : await tcp.closedInOrder(ends)
-    if (inOrder === 'no') throw new Error('closed before it had everything')
+    await exchange(connection, bytes, acknowledged, limit.signal)
   } catch (error) {
     signal.throwIfAborted()
     if (limit.expired) {
       const message = `${where}: no confirmation within ${confirmTimeoutMs} ms; the receiver did not close`
       throw new TailraceError('sink_timeout', message, { cause: error, inDoubt: bytes.length > 0 })
     }
-    throw networkError(error, where, 'sending')
+    throw networkError(error, where, bytes.length > 0 ? 'sending' : 'connecting')
   } finally {
-    socket.destroy()
+    connection.socket.destroy()
   }
 }
 
-/** Resolves when the peer has closed, with whether that was before we had closed our direction. */
-function closedByPeer(socket: Socket, bytes: Uint8Array, holdMs: number, signal: AbortSignal): Promise<boolean> {
-  const { promise, resolve, reject } = Promise.withResolvers<boolean>()
-  const abort = () => reject(signal.reason as Error)
+async function exchange(
+  { socket, roundTripMs }: Connection,
+  bytes: Uint8Array,
+  acknowledged: Acknowledged,
+  signal: AbortSignal,
+): Promise<void> {
+  signal.throwIfAborted()
+  const { promise: broken, reject } = Promise.withResolvers<never>()
+  const { promise: closed, resolve: close } = Promise.withResolvers<undefined>()
+  const abort = () => reject(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
-  if (signal.aborted) abort()
-  socket.once('error', reject)
-  socket.once('close', () => reject(new Error('closed')))
-  socket.once('end', () => resolve(!socket.writableEnded))
-  socket.resume() // what a receiver says has no meaning, but its end must be noticed
-  socket.write(bytes, (error) => {
-    if (error) return
-    // One round trip later it is known that the peer had not closed before we began. The kernel's list says that
-    // exactly, and more; but not every system has such a list.
-    if (holdMs === 0) socket.end()
-    else delay(holdMs, undefined, { signal }).then(() => socket.end(), reject)
+  socket.once('error', reject).once('close', () => reject(new Error('closed')))
+  socket.once('end', () => {
+    if (socket.writableEnded) close(undefined)
+    else reject(new Error('closed before it had everything'))
   })
-  return promise.finally(() => signal.removeEventListener('abort', abort))
+  socket.resume() // what a receiver says has no meaning, but its end must be noticed
+  try {
+    await Promise.race([broken, new Promise((resolve) => socket.write(bytes, resolve))])
+    // Our direction is closed only when everything has arrived: see tcp-view.ts. Where that cannot be known, a round
+    // trip later it is at least known that the peer had not closed before we began.
+    const known = await Promise.race([broken, acknowledged(socket, signal)])
+    if (!known) await Promise.race([broken, delay(Math.min(roundTripMs, 1000), undefined, { signal })])
+    socket.end()
+    await Promise.race([broken, closed])
+  } finally {
+    signal.removeEventListener('abort', abort)
+  }
 }

@@ -2,16 +2,13 @@
 // too, to be written again after the connection broke. Weaker than a confirmation: what the receiver's system has
 // acknowledged counts as delivered, and is lost if it is neither read there nor still remembered here.
 
-import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
-import { setTimeout as delay } from 'node:timers/promises'
 import { TailraceError } from '../errors.ts'
 import type { Expectation } from './close-confirmation.ts'
-import type { Dial } from './connection.ts'
+import type { Connection, Dial } from './connection.ts'
 import { deadline } from './deadline.ts'
 import { networkError } from './network-errors.ts'
-import { endsOf, type TcpEnds } from './tcp-view.ts'
 
 const windowBytesMax = 4 * 1024 * 1024
 const windowAgeMaxMs = 10_000
@@ -21,11 +18,6 @@ interface Written {
   readonly at: number
 }
 
-interface Kept {
-  readonly socket: Socket
-  readonly ends: TcpEnds
-}
-
 export interface KeptConnection extends Disposable {
   /** Resolves when the peer's system has acknowledged the bytes. Calls are served in turn. */
   send(bytes: Uint8Array, signal: AbortSignal): Promise<void>
@@ -33,41 +25,34 @@ export interface KeptConnection extends Disposable {
 
 export function keepConnection(dial: Dial, expectation: Expectation): KeptConnection {
   const { confirmTimeoutMs, where } = expectation
-  let kept: Kept | undefined
+  let kept: Socket | undefined
   let recent: Written[] = []
   let turn: Promise<unknown> = Promise.resolve()
 
-  async function connected(signal: AbortSignal): Promise<Kept> {
-    if (kept !== undefined) return kept
-    const { socket } = await dial(signal)
-    const fresh = { socket, ends: endsOf(socket) }
+  function keep({ socket }: Connection): Socket {
+    // Any close that is not ours counts as unclean: a peer that goes away has not said what it read.
     const drop = () => {
-      if (kept !== fresh) return
+      if (kept !== socket) return
       kept = undefined
       recent = within(recent)
       socket.destroy()
     }
-    // Any close that is not ours counts as unclean: a peer that goes away has not said what it read.
     socket.once('close', drop).once('end', drop).resume()
-    kept = fresh
-    try {
-      for (const { bytes } of recent) await write(fresh, bytes, expectation, signal)
-    } catch (error) {
-      drop()
-      throw error
-    }
-    return fresh
+    kept = socket
+    return socket
   }
 
   async function sendNow(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    const connection = await connected(signal)
+    const again = kept === undefined ? recent.map((item) => item.bytes) : []
+    const socket = kept ?? keep(await dial(signal))
     using limit = deadline(confirmTimeoutMs, signal)
     try {
-      await write(connection, bytes, expectation, limit.signal)
+      for (const some of [...again, bytes]) await write(socket, some, expectation, limit.signal)
       recent = within([...recent, { bytes, at: performance.now() }])
     } catch (error) {
-      connection.socket.destroy()
+      if (kept === socket) kept = undefined
+      socket.destroy()
       signal.throwIfAborted()
       if (!limit.expired) throw networkError(error, where, 'sending')
       const message = `${where}: the receiver's system did not take everything within ${confirmTimeoutMs} ms`
@@ -82,7 +67,7 @@ export function keepConnection(dial: Dial, expectation: Expectation): KeptConnec
       return sent
     },
     [Symbol.dispose]() {
-      const socket = kept?.socket
+      const socket = kept
       kept = undefined
       // Ends in order, so that what was written still arrives; unread answers are no reason for a reset.
       socket?.end(() => socket.destroySoon())
@@ -102,29 +87,26 @@ function within(written: readonly Written[]): Written[] {
   return keep.toReversed()
 }
 
-async function write(kept: Kept, bytes: Uint8Array, { tcp }: Expectation, signal: AbortSignal): Promise<void> {
-  const { socket, ends } = kept
+async function write(
+  socket: Socket,
+  bytes: Uint8Array,
+  { acknowledged }: Expectation,
+  signal: AbortSignal,
+): Promise<void> {
   if (socket.destroyed) throw new Error('closed')
-  const gone = new AbortController()
-  const broken = once(socket, 'close', { signal: gone.signal }).then(() => {
-    throw new Error('closed')
-  })
+  const { promise: broken, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  const close = () => reject(new Error('closed'))
+  signal.addEventListener('abort', abort, { once: true })
+  socket.once('close', close)
   try {
-    await Promise.race([broken, acknowledged()])
-  } finally {
-    gone.abort()
-    broken.catch(() => undefined)
-  }
-
-  async function acknowledged(): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<undefined>()
-    const abort = () => reject(signal.reason as Error)
     signal.throwIfAborted()
-    signal.addEventListener('abort', abort, { once: true })
+    const { promise: written, resolve } = Promise.withResolvers<undefined>()
     socket.write(bytes, (error) => (error ? reject(error) : resolve(undefined)))
-    await promise.finally(() => signal.removeEventListener('abort', abort))
-    for (let ms = 1; ((await tcp.unacknowledged(ends)) ?? 0) > 0; ms = Math.min(ms * 2, 100)) {
-      await delay(ms, undefined, { signal })
-    }
+    await Promise.race([broken, written])
+    await Promise.race([broken, acknowledged(socket, signal)])
+  } finally {
+    signal.removeEventListener('abort', abort)
+    socket.off('close', close)
   }
 }

@@ -3,10 +3,19 @@
 
 import type { ServiceRecord } from '../event.ts'
 import { recordIdentity } from './account.ts'
-import { spoilAttack, spoilOther } from './hostile.ts'
+import {
+  changeAttack,
+  changeRules,
+  changeVulnerability,
+  lateness,
+  newAttack,
+  openVulnerability,
+  showAttack,
+  type One,
+} from './happenings.ts'
 import type { Random } from './random.ts'
-import { growAttack, makeAttack, makeVulnerability } from './records.ts'
-import { createRule, deleteRule, randomRule } from './rule-book.ts'
+import { growAttack } from './records.ts'
+import { createRule, randomRule } from './rule-book.ts'
 import type { World } from './world.ts'
 
 /** How busy and how nasty the world is. All rates are per client. */
@@ -109,8 +118,8 @@ export const nastyWorld: WorldOptions = {
 }
 
 export interface Life {
-  /** One step of `tickMs`, at the service's time. */
-  tick(): void
+  /** One step of `tickMs`, at the service's time; `lagMs` before it for a step that is made late. */
+  tick(lagMs?: number): void
 }
 
 /** Fills the world with what is there at the start. */
@@ -123,28 +132,21 @@ export function createLife(world: World, options: WorldOptions, random: Random, 
   }
   const lives = new Map<number, ClientLife>()
   return {
-    tick() {
+    tick(lagMs = 0) {
       for (const client of world.clients) {
         const life = lives.get(client) ?? createClientLife({ world, options, random, client })
         lives.set(client, life)
-        life.tick(tickMs / 1000)
+        life.tick(tickMs / 1000, lagMs / 1000)
       }
     },
   }
 }
 
-interface One {
-  readonly world: World
-  readonly options: WorldOptions
-  readonly random: Random
-  readonly client: number
-}
-
 interface ClientLife {
-  tick(seconds: number): void
+  tick(seconds: number, lagSeconds: number): void
 }
 
-/** An attack that has happened, and is not visible yet. Seconds of the service's clock. */
+/** An attack that has happened, and is not visible yet. `at` is a time of the life, in seconds of ticks. */
 interface Arrival {
   readonly at: number
   readonly record: ServiceRecord
@@ -155,33 +157,38 @@ interface Growing {
   readonly until: number
 }
 
+/** What happens, and in which order, depends on ticks alone, so that it can be repeated; records tell the time. */
 function createClientLife(one: One): ClientLife {
   const { world, options, random } = one
   const growing: Growing[] = []
   let arrivals: Arrival[] = []
+  let recent: string[] = []
+  let age = 0
   const due = createDue()
 
-  const happen = (lastTime: number, now: number): void => {
-    const record = newAttack(one, lastTime)
-    arrivals.push({ at: now + lateness(options.lateness, random), record })
+  const happen = (now: number): void => {
+    const record = newAttack(one, Math.floor(now))
+    arrivals.push({ at: age + lateness(options.lateness, random), record })
   }
-  const arrive = (now: number): void => {
+  const arrive = (): void => {
     const waiting: Arrival[] = []
     for (const arrival of arrivals) {
-      if (arrival.at > now) waiting.push(arrival)
-      else if (show(one, arrival.record)) {
+      if (arrival.at > age) waiting.push(arrival)
+      else if (showAttack(one, arrival.record)) {
         const identity = recordIdentity('attacks', arrival.record)
-        growing.push({ identity, until: now + random.int(0, options.growSeconds) })
+        growing.push({ identity, until: age + random.int(0, options.growSeconds) })
+        recent.push(identity)
       }
     }
     arrivals = waiting
+    if (recent.length > 600) recent = recent.slice(-300)
   }
   const grow = (now: number): void => {
     const at = random.int(0, growing.length - 1)
     const chosen = growing[at]
     if (chosen === undefined) return
     const attack = world.get('attacks', one.client, chosen.identity)
-    if (attack === undefined || chosen.until < now) {
+    if (attack === undefined || chosen.until < age) {
       const last = growing.pop()
       if (last !== undefined && at < growing.length) growing[at] = last
       return
@@ -189,28 +196,32 @@ function createClientLife(one: One): ClientLife {
     const lastTime = Math.floor(now - lateness(options.lateness, random))
     world.update('attacks', one.client, chosen.identity, growAttack(random, attack, lastTime))
   }
-  const removeOne = (now: number): void => {
-    const victim = lateAttack(one)
+  // Older attacks have left the time in which a change is likely.
+  const oneOfLate = (): string => recent[recent.length - 1 - random.int(0, Math.min(recent.length, 300))] ?? ''
+  const removeOne = (): void => {
+    const identity = oneOfLate()
+    const victim = world.get('attacks', one.client, identity)
     if (victim === undefined) return
-    world.remove('attacks', one.client, recordIdentity('attacks', victim))
+    world.remove('attacks', one.client, identity)
     // Some come back as they were.
-    if (random.chance(0.2)) arrivals.push({ at: now + random.int(2, 10), record: victim })
+    if (random.chance(0.2)) arrivals.push({ at: age + random.int(2, 10), record: victim })
   }
 
   return {
-    tick(seconds) {
-      const now = world.nowMs() / 1000
+    tick(seconds, lagSeconds) {
+      age += seconds
+      const now = world.nowMs() / 1000 - lagSeconds
       const times = (name: keyof WorldOptions, perSecond: number, act: () => void): void => {
         for (let n = due(name, perSecond * seconds); n > 0; n--) act()
       }
-      times('attacksPerSecond', options.attacksPerSecond, () => happen(Math.floor(now), now))
+      times('attacksPerSecond', options.attacksPerSecond, () => happen(now))
       times('burstsPerMinute', options.burstsPerMinute / 60, () => {
-        for (let i = 0; i < options.burstAttacks; i++) happen(Math.floor(now), now)
+        for (let i = 0; i < options.burstAttacks; i++) happen(now)
       })
-      arrive(now)
+      arrive()
       times('growthsPerSecond', options.growthsPerSecond, () => grow(now))
-      times('removalsPerMinute', options.removalsPerMinute / 60, () => removeOne(now))
-      times('lateChangesPerMinute', options.lateChangesPerMinute / 60, () => changeLate(one))
+      times('removalsPerMinute', options.removalsPerMinute / 60, removeOne)
+      times('lateChangesPerMinute', options.lateChangesPerMinute / 60, () => changeAttack(one, oneOfLate()))
       const inventories = options.vulnerabilityChangesPerMinute / 60
       times('vulnerabilityChangesPerMinute', inventories, () => changeVulnerability(one))
       times('ruleChangesPerMinute', options.ruleChangesPerMinute / 60, () => changeRules(one))
@@ -226,91 +237,4 @@ function createDue(): (name: string, amount: number) => number {
     owed.set(name, sum - Math.floor(sum))
     return Math.floor(sum)
   }
-}
-
-function lateness(options: Lateness, random: Random): number {
-  const { minSeconds, maxSeconds, rareShare, rareSeconds } = options
-  const most = random.chance(rareShare) ? Math.max(rareSeconds, maxSeconds) : maxSeconds
-  return minSeconds + random.next() * (most - minSeconds)
-}
-
-function newAttack({ options, random, client }: One, lastTime: number): ServiceRecord {
-  const future = random.chance(options.futureShare) ? random.int(1, options.futureSeconds) : 0
-  const last = lastTime + future
-  const attack = makeAttack(random, {
-    client,
-    raw: random.word(20),
-    first: last - random.int(0, 30),
-    last,
-    hits: random.int(1, 40),
-    vulnerability: random.chance(options.vulnerableShare) ? random.int(1, 500) : null,
-  })
-  return random.chance(options.oddShare) ? spoilAttack(random, attack, options.hugeShare) : attack
-}
-
-function show({ world, options, client }: One, record: ServiceRecord): boolean {
-  if (world.shelf(client).attacks.items.length >= options.attacksMax) return false
-  if (world.get('attacks', client, recordIdentity('attacks', record)) !== undefined) return false
-  world.add('attacks', record)
-  return true
-}
-
-// One of the latest: older ones have left the window in which a change is likely.
-function lateAttack({ world, random, client }: One): ServiceRecord | undefined {
-  const { items } = world.shelf(client).attacks
-  const entry = items[items.length - 1 - random.int(0, Math.min(items.length, 300))]
-  return entry?.record
-}
-
-function changeLate(one: One): void {
-  const attack = lateAttack(one)
-  if (attack === undefined) return
-  const { world, random, client } = one
-  const changes = random.pick<Readonly<Record<string, unknown>>>([
-    { state: 'falsepositive' },
-    { vulnid: random.int(1, 500), recheck_status: 'confirmed' },
-    { vulnid: null },
-  ])
-  world.update('attacks', client, recordIdentity('attacks', attack), changes)
-}
-
-function openVulnerability({ world, options, random, client }: One): void {
-  const record = makeVulnerability(random, client, world.nextId(), world.nowSeconds())
-  if (random.chance(0.1)) record['testrun_id'] = random.int(1, 9)
-  world.add('vulnerabilities', random.chance(options.oddShare) ? spoilOther(random, record) : record)
-}
-
-function changeVulnerability(one: One): void {
-  const { world, random, client } = one
-  const [first, ...rest] = world.records('vulnerabilities', client)
-  if (first === undefined || random.chance(0.25)) return openVulnerability(one)
-  const record = random.pick([first, ...rest])
-  const now = world.nowSeconds()
-  const status = record['status']
-  // A false positive stays one.
-  if (status === 'falsepositive') return
-  const closed = { status: 'closed', validated: false, invalidate_time: now }
-  const choices: readonly [Record<string, unknown>, ...Record<string, unknown>[]] =
-    status === 'closed'
-      ? [{ status: 'open', validated: true, invalidate_time: null, validate_time: now }]
-      : [
-          closed,
-          { status: 'closed', invalidate_time: now },
-          { ...closed, status: 'falsepositive' },
-          { last_check: now },
-        ]
-  world.update('vulnerabilities', client, String(record['id']), random.pick(choices))
-}
-
-function changeRules({ world, options, random, client }: One): void {
-  const [first, ...rest] = world.records('rules', client)
-  if (first === undefined || random.chance(0.4)) {
-    const draft = randomRule(random, client)
-    createRule(world, { ...draft, ...(random.chance(options.oddShare) ? { comment: 'a|b=c\nd \u2028 "e"' } : {}) })
-    return
-  }
-  const rule = random.pick([first, ...rest])
-  const identity = String(rule['id'])
-  if (random.chance(0.5)) deleteRule(world, client, identity)
-  else world.update('rules', client, identity, { comment: random.word(8), updated_at: world.nowSeconds() })
 }

@@ -37,7 +37,15 @@ export async function describeService(app: FastifyInstance, headerPrefix: string
   await app.register(swaggerUi, {
     routePrefix: '/docs',
     uiConfig: { docExpansion: 'list', deepLinking: true, persistAuthorization: true, tryItOutEnabled: true },
-    staticCSP: true,
+    // Not the plugin's own policy: it upgrades requests to TLS, which there is none of here, and forbids
+    // the inline styles that the page sets itself.
+    staticCSP: {
+      'default-src': "'self'",
+      'img-src': "'self' data:",
+      'style-src': "'self' 'unsafe-inline'",
+      'object-src': "'none'",
+      'frame-ancestors': "'self'",
+    },
   })
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
 }

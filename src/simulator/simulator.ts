@@ -81,7 +81,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   await app.register(async (part) => openControl(part, { world, stats, faults, directory, life: switches, lock }))
   app.get('/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'))
   const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 })
-  const clock = startClock(tickMs, switches, () => life.tick())
+  const clock = startClock(tickMs, switches, (lagMs) => life.tick(lagMs))
 
   return {
     url,
@@ -115,13 +115,17 @@ function createApp(): FastifyInstance {
 }
 
 /** Ticks as often as is due, in one go after a delay, so that a slow machine sees the same number of ticks. */
-function startClock(tickMs: number, switches: { readonly frozen: boolean }, tick: () => void): NodeJS.Timeout {
+function startClock(
+  tickMs: number,
+  switches: { readonly frozen: boolean },
+  tick: (lagMs: number) => void,
+): NodeJS.Timeout {
   let last = performance.now()
   return setInterval(() => {
     const due = Math.floor((performance.now() - last) / tickMs)
     last += due * tickMs
     if (switches.frozen) return
-    for (let n = Math.min(due, 100); n > 0; n--) tick()
+    for (let n = Math.min(due, 100); n > 0; n--) tick((n - 1) * tickMs)
   }, tickMs)
 }
 

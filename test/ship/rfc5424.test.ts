@@ -2,7 +2,9 @@
 
 import { Buffer } from 'node:buffer'
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -116,9 +118,12 @@ test.skipIf(!existsSync(checker))('the conformance checker finds nothing wrong',
   const messages = [{}, { structuredData: false }, { bom: true }, { maxMessageBytes: 600 }].flatMap((some) =>
     events.map((event) => Buffer.from(compileFrame({ ...header, ...some })(event, json.encode(event)))),
   )
-  const input = joinFrames(messages, 'octet')
-  const args = [checker, 'rfc5424', '--octet-counted', '/dev/stdin', '--max-bytes', '8192']
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { input, encoding: 'utf8' })
+  const file = join(mkdtempSync(join(tmpdir(), 'tailrace-frames-')), 'frames')
+  writeFileSync(file, joinFrames(messages, 'octet'))
+  const { status, stdout, stderr } = spawnSync(process.execPath, [checker, 'rfc5424', '--octet-counted', file], {
+    encoding: 'utf8',
+  })
+  rmSync(dirname(file), { recursive: true })
   expect(`${stdout}${stderr}`).toContain(`${messages.length} events, 0 with problems`)
   expect(status).toBe(0)
 })

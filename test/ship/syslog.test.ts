@@ -59,10 +59,10 @@ test('a receiver that closes before it has read everything has confirmed nothing
 
 test('a receiver that once closed, and now is stuck, is not taken for one that never closes', async () => {
   await using receiver = await startReceiver()
-  await using sink = openSink(syslog, { address: receiver.address, confirmTimeout: 60 })
+  await using sink = openSink(syslog, { address: receiver.address, confirmTimeout: 250 })
   await sink.send(three, batch, patient)
   receiver.manner = 'stall'
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < 4; round++) {
     await expect(sink.send(three, batch, patient)).rejects.toMatchObject({ code: 'sink_timeout', inDoubt: true })
   }
 })
@@ -70,7 +70,7 @@ test('a receiver that once closed, and now is stuck, is not taken for one that n
 test('a receiver that never closes gets a kept connection, after it was asked three times', async () => {
   await using receiver = await startReceiver()
   receiver.manner = 'silent'
-  await using sink = openSink(syslog, { address: receiver.address, confirmTimeout: 60 })
+  await using sink = openSink(syslog, { address: receiver.address, confirmTimeout: 250 })
   for (let round = 0; round < 2; round++) {
     // It was asked with an empty connection: no event is in doubt.
     await expect(sink.send(three, batch, patient)).rejects.toMatchObject({ code: 'sink_timeout', inDoubt: false })
@@ -107,7 +107,7 @@ test('a receiver that does not read is noticed on a kept connection, too', async
 test('with confirm: close, a look at a receiver that never closes says what to change', async () => {
   await using receiver = await startReceiver()
   receiver.manner = 'silent'
-  await using sink = openSink(syslog, { address: receiver.address, confirm: 'close', confirmTimeout: 60 })
+  await using sink = openSink(syslog, { address: receiver.address, confirm: 'close', confirmTimeout: 250 })
   await expect(sink.look(patient)).rejects.toMatchObject({ code: 'sink_misconfigured' })
 })
 

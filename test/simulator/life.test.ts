@@ -65,18 +65,8 @@ test('the nasty world has what breaks careless readers', async () => {
     filter: { clientid: [4711] },
     limit: 5000,
   })
-  for (const piece of [
-    '"[multiple]"',
-    '\\ud800',
-    '\u2028',
-    '\\r\\n',
-    '\uFEFF',
-    '"hits":1.0',
-    '"__proto__":',
-    '\u202e',
-  ]) {
-    expect(text.includes(piece) || text.includes(piece.replace('1.0', '2.0')), JSON.stringify(piece)).toBe(true)
-  }
+  const pieces = ['"[multiple]"', '\\ud800', '\u2028', '\\r\\n', '\uFEFF', '.0,', '"__proto__":', '\u202e']
+  expect(pieces.filter((piece) => !text.includes(piece))).toEqual([])
   const { body } = JSON.parse(text) as { body: Record<string, unknown>[] }
   expect(body.some((attack) => Array.isArray(attack['attackid']))).toBe(true)
   expect(body.some((attack) => attack['attackid'] === undefined)).toBe(true)

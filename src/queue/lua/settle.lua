@@ -1,15 +1,18 @@
 #!lua flags=allow-oom
 -- Records what a destination has confirmed of a batch, and what it never can. It makes room, so it runs
 -- also when Redis is full.
--- KEYS: batch, owed, outbox, debt, dead. ARGV: batch id, destination, what is left ('' = nothing), number of
--- dead letters, then field, value of each.
--- Returns 1, or 0 where the destination owed nothing (it was confirmed before).
+-- KEYS: batch, owed, outbox, debt, dead. ARGV: batch id, destination, what is left ('' = nothing), most dead
+-- letters that the destination may have of this stream, number of new ones, then field, value of each.
+-- Returns 1; 0 where the destination owed nothing (it was confirmed before); -1, and does nothing, where there
+-- are too many dead letters.
 local mine = 'd/' .. ARGV[2]
 local encoding = redis.call('HGET', KEYS[1], mine)
 if not encoding then return 0 end
-local letters = tonumber(ARGV[4])
+local letters = tonumber(ARGV[5])
+local dead = tonumber(redis.call('HGET', KEYS[4], ARGV[2] .. '/dead') or '0')
+if letters > 0 and dead + letters > tonumber(ARGV[4]) then return -1 end
 for i = 0, letters - 1 do
-  redis.call('HINCRBY', KEYS[4], ARGV[2] .. '/dead', redis.call('HSETNX', KEYS[5], ARGV[5 + i * 2], ARGV[6 + i * 2]))
+  redis.call('HINCRBY', KEYS[4], ARGV[2] .. '/dead', redis.call('HSETNX', KEYS[5], ARGV[6 + i * 2], ARGV[7 + i * 2]))
 end
 if ARGV[3] ~= '' then
   redis.call('HSET', KEYS[1], 'l/' .. ARGV[2], ARGV[3])

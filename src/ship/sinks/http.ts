@@ -67,7 +67,7 @@ function open(options: HttpOptions): Sink {
   const where = `http ${url.origin}`
   const pool = openPool(url, options, where)
   const target = { path: `${url.pathname}${url.search}`, headers: headersOf(options) }
-  const secrets = [options.token, ...Object.values(options.headers)].filter((secret) => secret.length >= 4)
+  const secrets = secretsOf(url, options)
 
   async function ask(request: Dispatcher.RequestOptions, signal: AbortSignal): Promise<Answer> {
     using limit = deadline(options.timeout, signal)
@@ -160,6 +160,7 @@ function headersOf({ headers, token, gzip: compressed }: HttpOptions): Record<st
     try {
       validateHeaderName(name)
       validateHeaderValue(name, value)
+      if (typeof value !== 'string') throw new TypeError('not text')
     } catch {
       // Without the cause: its message may have the value, which may be a secret.
       throw new TailraceError('sink_misconfigured', `http: header ${JSON.stringify(name)} cannot be sent`)
@@ -191,6 +192,12 @@ function encodeBody(
   }
   bytes[at - 1] = 0x5d
   return { type: 'application/json', bytes: Buffer.concat([Buffer.from('['), bytes]) }
+}
+
+/** The longest first, so that none is left in part. Very short ones would take words apart and protect nothing. */
+function secretsOf(url: URL, { token, headers }: HttpOptions): string[] {
+  const all = [token, ...Object.values(headers), `${url.pathname}${url.search}`, ...url.searchParams.values()]
+  return all.filter((secret) => secret.length >= 4).toSorted((a, b) => b.length - a.length)
 }
 
 /** Receivers like to repeat in an error what they were sent. */

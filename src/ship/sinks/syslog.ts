@@ -8,7 +8,7 @@ import { keepConnection } from '../kept-connection.ts'
 import { compileFrame, facilities, type Frame, type HeaderOptions } from '../rfc5424.ts'
 import { defineSink, type Sink } from '../sink.ts'
 import { framings, joinFrames, type Framing } from '../stream-framing.ts'
-import { viewTcp } from '../tcp-view.ts'
+import { watchTcp } from '../tcp-view.ts'
 import { readTls, tlsSchema, type TlsOptions } from '../tls-options.ts'
 
 export interface SyslogOptions {
@@ -48,9 +48,9 @@ export const syslog = defineSink<SyslogOptions>({
     appName: { doc: 'APP-NAME of the header.', format: String, default: 'tailrace' },
     hostname: { doc: 'HOSTNAME of the header. Empty: the name of this machine.', format: String, default: '' },
     maxMessageBytes: {
-      doc: 'A longer message is cut, and says so. rsyslog takes 8192 bytes unless told otherwise; more is torn into two.',
+      doc: 'A longer message is cut, and says so. rsyslog takes 8096 bytes unless told otherwise, and tears a longer one in two.',
       format: atLeast(480),
-      default: 8192,
+      default: 8096,
     },
     structuredData: {
       doc: 'Whether id, sequence, tenant and stream are sent as structured data.',
@@ -115,7 +115,7 @@ function open(options: SyslogOptions): Sink {
   const tls = options.transport === 'tls' ? readTls(options.tls) : undefined
   const target = { address, tls, connectTimeoutMs: options.connectTimeout, where }
   const dial = dialer(target)
-  const expectation = { confirmTimeoutMs: options.confirmTimeout, tcp: viewTcp(), where }
+  const expectation = { confirmTimeoutMs: options.confirmTimeout, acknowledged: watchTcp(), where }
   const framing = framingOf(options)
   const closed = new AbortController()
   const kept = keepConnection(dial, expectation)
@@ -172,16 +172,20 @@ function learnManners(confirm: string, dial: Dial, expectation: Expectation): Ma
   let silences = 0
   let closes: boolean | undefined
   let askedAt = 0
+  let silentAt = 0
   const nothing = new Uint8Array(0)
 
   async function ask(signal: AbortSignal): Promise<void> {
-    askedAt = performance.now()
+    const started = performance.now()
+    askedAt = started
     try {
       await sendAndClose(await dial(signal), nothing, expectation, signal)
       closes = true
     } catch (error) {
       if (!(error instanceof TailraceError && error.code === 'sink_timeout')) throw error
-      silences++
+      // Parallel sends ask at the same time: that is one silence.
+      if (started >= silentAt) silences++
+      silentAt = performance.now()
       if (closes !== true && silences >= silencesMax) closes = false
       if (closes === undefined) throw error
     }

@@ -1,0 +1,307 @@
+// What the queue does about each remedy, with a real Redis and a receiver that does as it is told.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { TailraceError } from '../../src/errors.ts'
+import type { ErrorCode, ErrorDetails } from '../../src/errors.ts'
+import type { SecurityEvent } from '../../src/event.ts'
+import { makeBatches } from '../../src/queue/batch.ts'
+import type { Batch } from '../../src/queue/batch.ts'
+import { createBatches } from '../../src/queue/batches.ts'
+import { deliver } from '../../src/queue/delivery.ts'
+import type { Receiver } from '../../src/queue/delivery.ts'
+import { createGate } from '../../src/queue/gate.ts'
+import { streamKeys } from '../../src/queue/keys.ts'
+import { openOutlets } from '../../src/queue/outlets.ts'
+import type { Outlets } from '../../src/queue/outlets.ts'
+import { createStore } from '../../src/queue/store.ts'
+import { connectRedis } from '../../src/redis.ts'
+import { createReport } from '../../src/telemetry/create-report.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { createStatus } from '../../src/telemetry/status.ts'
+import type { Status } from '../../src/telemetry/status.ts'
+import { startRedis } from '../redis.ts'
+import { logInMemory } from '../telemetry/facts.ts'
+
+const key = 'acme/attacks' as const
+const prefix = 't'
+const plain = { key: 'plain', encode: ({ id }: { readonly id: string }) => id }
+const wide = { events: 1_000, bytes: 1 << 20 }
+
+interface Send {
+  readonly ids: readonly string[]
+  readonly at: number
+}
+
+/** Throws what it should be answered with; returns: it is confirmed. */
+type Answer = (ids: readonly string[], nth: number) => void | Promise<void>
+
+interface Stage extends AsyncDisposable {
+  readonly redis: Awaited<ReturnType<typeof startRedis>>
+  readonly sends: Send[]
+  /** Most sends that were under way at once. */
+  readonly most: () => number
+  readonly status: Status
+  readonly outlets: Outlets
+  commit(count: number): Promise<Batch>
+  owed(): Promise<number>
+  dead(): Promise<Record<string, { code: string; reason: string; record: string }>>
+}
+
+async function openStage(
+  answer: Answer,
+  options: { limits?: Receiver['limits']; concurrencyMax?: number } = {},
+): Promise<Stage> {
+  await using stack = new AsyncDisposableStack()
+  const redis = stack.use(await startRedis())
+  const workers = connectRedis({ url: redis.url, prefix }, 'worker')
+  stack.defer(() => workers.disconnect())
+  const sends: Send[] = []
+  let [open, most] = [0, 0]
+  const receiver: Receiver = {
+    name: 'soc',
+    limits: options.limits ?? wide,
+    concurrencyMax: options.concurrencyMax ?? 8,
+    async send(records) {
+      const ids = records.map((record) => Buffer.from(record).toString())
+      sends.push({ ids, at: Date.now() })
+      most = Math.max(most, ++open)
+      try {
+        await answer(ids, sends.length)
+      } finally {
+        open--
+      }
+    },
+  }
+  const status = createStatus({ version: 'test' })
+  const { log } = logInMemory('info')
+  const report = createReport({ metrics: createMetrics({ version: 'test' }), log, also: status.report })
+  const batches = createBatches(redis.client, prefix)
+  const store = createStore(redis.client, prefix)
+  const engine = { commands: redis.client, workers, prefix, onError: () => undefined }
+  const outlets = openOutlets({ engine, batches, receivers: [receiver], report, haltedProbeMs: 1_500 })
+  stack.defer(async () => outlets.close(200))
+  outlets.start()
+  const kept = stack.move()
+  return {
+    redis,
+    sends,
+    most: () => most,
+    status,
+    outlets,
+    async commit(count) {
+      const [batch] = await makeBatches(eventsOf(count), [{ destination: 'soc', encoding: plain }], wide)
+      const lease = await store.begin(key, 'token', 1_000)
+      if (!batch || typeof lease === 'number') throw new Error('no batch, or no lease')
+      await store.commit(lease, { state: 'S', seen: [], last: [], batches: [batch] })
+      return batch
+    },
+    owed: async () => redis.client.zcard(streamKeys(prefix, key).owed),
+    async dead() {
+      const found = await redis.client.hgetall(streamKeys(prefix, key).dead)
+      return Object.fromEntries(
+        Object.entries(found).map(([field, value]) => [
+          field,
+          JSON.parse(value) as { code: string; reason: string; record: string },
+        ]),
+      )
+    },
+    [Symbol.asyncDispose]: async () => kept.disposeAsync(),
+  }
+}
+
+function refuse(code: ErrorCode, details?: ErrorDetails): never {
+  throw new TailraceError(code, `refused: ${code}`, details)
+}
+
+function eventsOf(count: number): SecurityEvent[] {
+  return Array.from({ length: count }, (_, i) => ({
+    id: `e${i}`,
+    revision: 1,
+    sequence: i + 1,
+    action: 'created',
+    kind: 'attack',
+    time: 1_800_000_000_000 + i,
+    observedTime: 1_800_000_000_000,
+    tenant: 'acme',
+    client: 1,
+    stream: 'attacks',
+    identity: `i${i}`,
+    severity: 5,
+    body: { watermark: 0 },
+    record: {},
+    recordJson: '{}',
+  }))
+}
+
+const idsOf = (count: number): string[] => eventsOf(count).map(({ id }) => id)
+
+test('a poisonous record is isolated and set aside; all others are delivered, once', async () => {
+  const confirmed: string[] = []
+  await using stage = await openStage((ids) => {
+    if (ids.includes('e13')) refuse('sink_refused_batch')
+    confirmed.push(...ids)
+  })
+  const batch = await stage.commit(100)
+  await stage.outlets.relay(key, [batch])
+  await expect.poll(() => stage.owed()).toBe(0)
+  expect(confirmed.toSorted()).toEqual(
+    idsOf(100)
+      .filter((id) => id !== 'e13')
+      .toSorted(),
+  )
+  const dead = await stage.dead()
+  expect(Object.keys(dead)).toEqual([`soc/${batch.id}/13`])
+  const [letter] = Object.values(dead)
+  expect(letter).toMatchObject({ code: 'sink_refused_batch', reason: 'refused: sink_refused_batch' })
+  expect(Buffer.from(letter?.record ?? '', 'base64').toString()).toBe('e13')
+  // It takes halving, not one send for each record.
+  expect(stage.sends.length).toBeLessThan(20)
+  // A receiver that answers, if only to refuse, is not down.
+  expect(stage.status.picture().destinations[0]?.state).not.toBe('down')
+})
+
+test('while the receiver asks to wait, one probe at a time is let through, and nothing is spent', async () => {
+  let waiting = true
+  let open = 0
+  let mostProbes = 0
+  await using stage = await openStage(async (_ids, nth) => {
+    if (!waiting) return
+    open++
+    // Two were under way when the gate closed.
+    if (nth > 2) mostProbes = Math.max(mostProbes, open)
+    await sleep(20)
+    open--
+    refuse('sink_throttled', { waitMs: 300 })
+  })
+  const batches: Batch[] = []
+  for (let i = 0; i < 6; i++) batches.push(await stage.commit(3))
+  await stage.outlets.relay(key, batches)
+  await expect.poll(() => stage.sends.length, { timeout: 15_000 }).toBeGreaterThan(4)
+  expect(mostProbes).toBe(1)
+  expect(stage.status.picture().destinations[0]).toMatchObject({ state: 'down', reason: 'refused: sink_throttled' })
+  // The probes keep to what the receiver asked for.
+  const probes = stage.sends.slice(2).map(({ at }) => at)
+  for (const [i, at] of probes.entries()) {
+    const before = probes[i - 1]
+    if (before !== undefined) expect(at - before).toBeGreaterThanOrEqual(290)
+  }
+  expect(await stage.dead()).toEqual({})
+  waiting = false
+  await expect.poll(() => stage.owed(), { timeout: 40_000 }).toBe(0)
+  expect(stage.status.picture().destinations[0]).toMatchObject({ state: 'up', deadLetters: 0 })
+}, 60_000)
+
+test('refused credentials halt the destination; it is looked at again slowly and goes on by itself', async () => {
+  let refused = true
+  await using stage = await openStage(() => {
+    if (refused) refuse('sink_credentials')
+  })
+  await stage.outlets.relay(key, [await stage.commit(5)])
+  await expect.poll(() => stage.status.picture().destinations[0]?.state).toBe('halted')
+  expect(stage.status.picture().destinations[0]).toMatchObject({
+    reason: 'refused: sink_credentials',
+    lastError: { code: 'sink_credentials' },
+  })
+  expect(stage.sends.length).toBe(1)
+  expect(await stage.owed()).toBe(1)
+  refused = false
+  await expect.poll(() => stage.owed(), { timeout: 10_000 }).toBe(0)
+  const [first, second] = stage.sends
+  expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(1_490)
+  expect(stage.status.picture().destinations[0]?.state).toBe('up')
+})
+
+test('of a batch that takes several sends, only what was not confirmed is sent again', async () => {
+  await using stage = await openStage(
+    (_ids, nth) => {
+      if (nth === 2) refuse('sink_reset', { inDoubt: true })
+    },
+    { limits: { events: 4, bytes: 1 << 20 } },
+  )
+  await stage.outlets.relay(key, [await stage.commit(10)])
+  await expect.poll(() => stage.owed()).toBe(0)
+  expect(stage.sends.map(({ ids }) => ids)).toEqual([
+    ['e0', 'e1', 'e2', 'e3'],
+    ['e4', 'e5', 'e6', 'e7'],
+    ['e4', 'e5', 'e6', 'e7'],
+    ['e8', 'e9'],
+  ])
+})
+
+test('what was confirmed of a batch survives the death of who sent it', async () => {
+  const stalled = Promise.withResolvers<void>()
+  await using stage = await openStage(
+    async (_ids, nth) => {
+      if (nth === 2) await stalled.promise
+    },
+    { limits: { events: 4, bytes: 1 << 20 } },
+  )
+  const batch = await stage.commit(10)
+  await stage.outlets.relay(key, [batch])
+  await expect.poll(() => stage.sends.length).toBe(2)
+  // Another process finds the batch: it begins where the confirmations ended.
+  const again: string[] = []
+  const receiver: Receiver = {
+    name: 'soc',
+    limits: wide,
+    concurrencyMax: 1,
+    send: async (records) => void again.push(...records.map((record) => Buffer.from(record).toString())),
+  }
+  const { report } = createStatus({ version: 'test' })
+  const draining = new AbortController().signal
+  const gate = createGate({ destination: 'soc', concurrencyMax: 1, haltedProbeMs: 1_000, report, draining })
+  const ports = { batches: createBatches(stage.redis.client, prefix), gate, report }
+  await deliver({ key, id: batch.id }, receiver, ports, draining)
+  expect(again).toEqual(['e4', 'e5', 'e6', 'e7', 'e8', 'e9'])
+  expect(await stage.owed()).toBe(0)
+  // A duplicate of the job finds nothing to send.
+  await deliver({ key, id: batch.id }, receiver, ports, draining)
+  expect(again).toHaveLength(6)
+  // The first one comes to life again: it may finish what it held, and spoils nothing.
+  stalled.resolve()
+  await expect.poll(() => stage.sends.length).toBe(3)
+  await expect.poll(async () => createBatches(stage.redis.client, prefix).debts(key)).toEqual([
+    { destination: 'soc', batches: 0, bytes: 0, dead: 0 },
+  ])
+})
+
+test('a batch that is queued again while it is under way, or after, is sent once', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using stage = await openStage(async () => gate.promise)
+  const batch = await stage.commit(3)
+  await stage.outlets.relay(key, [batch])
+  await expect.poll(() => stage.sends.length).toBe(1)
+  await stage.outlets.relay(key, [batch])
+  await stage.outlets.sweep([key], 0)
+  gate.resolve()
+  await expect.poll(() => stage.owed()).toBe(0)
+  await stage.outlets.relay(key, [batch])
+  await stage.outlets.sweep([key], 0)
+  const queue = `${prefix}:{ship-soc}:ship-soc`
+  await expect.poll(async () => stage.redis.client.llen(`${queue}:wait`)).toBe(0)
+  await expect.poll(async () => stage.redis.client.llen(`${queue}:active`)).toBe(0)
+  expect(stage.sends.length).toBe(1)
+})
+
+test('what a crash left in the outbox is queued by the sweep', async () => {
+  await using stage = await openStage(() => undefined)
+  await stage.commit(3)
+  expect(stage.sends.length).toBe(0)
+  await stage.outlets.sweep([key], 0)
+  await expect.poll(() => stage.owed()).toBe(0)
+  expect(stage.sends.map(({ ids }) => ids)).toEqual([['e0', 'e1', 'e2']])
+})
+
+test('no more sends at once than the destination may take', async () => {
+  await using stage = await openStage(async () => sleep(20), {
+    concurrencyMax: 3,
+  })
+  const batches: Batch[] = []
+  for (let i = 0; i < 20; i++) batches.push(await stage.commit(1))
+  await stage.outlets.relay(key, batches)
+  await expect.poll(() => stage.owed()).toBe(0)
+  expect(stage.sends.length).toBe(20)
+  expect(stage.most()).toBeLessThanOrEqual(3)
+  expect(stage.most()).toBeGreaterThan(1)
+})
