@@ -25,7 +25,7 @@ async function walk(id: number): Promise<void> {
   const reader = createReader(attacks)
   let sequence = 0
   let to: number | null = null
-  for (let left = Number(perClient); left > 0; ) {
+  for (let left = Number(perClient); left > 0;) {
     const query = { ...attacks.query([id], { from: 0, to }), offset: 0, limit: 1000 }
     const { body, date } = await client.list('attack', query, never)
     const records = reader.read(body, (date ?? 0) / 1000)

@@ -146,7 +146,10 @@ const history = { attacks: perClient, spanSeconds: 80_000 }
 await using simulator = launch(
   'simulator',
   ...['src/main.ts', 'simulate', '--port', '0', '--clients', clients.join(), '--attacks-per-second', '0'],
-  ...['--options', JSON.stringify({ frozen: true, requestsPerSecond: 100_000, world: { history, rules: 0, vulnerabilities: 0 } })],
+  ...[
+    '--options',
+    JSON.stringify({ frozen: true, requestsPerSecond: 100_000, world: { history, rules: 0, vulnerabilities: 0 } }),
+  ],
 )
 const url = /http:\S+/.exec(await simulator.next())?.[0] ?? ''
 await using receiver = launch('receiver', 'test/bench/receiver.ts')
