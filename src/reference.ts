@@ -15,6 +15,7 @@ import {
 import { errorTable } from './errors.ts'
 import { streamNames } from './event.ts'
 import { formats } from './ship/formats/all.ts'
+import { jsonBodies, jsonFields } from './ship/formats/json.ts'
 import { sinkTypes } from './ship/sinks/all.ts'
 
 /** Markdown. Depends on nothing but the declarations: the same on every machine. */
@@ -39,6 +40,11 @@ export function renderReference(): string {
     ]),
     '### Formats',
     rows(['format', 'what it is', 'content type'], [...formats].toSorted(byName).map(formatRow)),
+    '#### Fields of `json`',
+    'A time is text by RFC 3339 in UTC, such as `2026-11-21T05:16:00.042Z`. New fields may be added; none is left out.',
+    fieldTable(jsonFields),
+    'The fields of `body` depend on `kind`. Each is null where the record has nothing of the kind, a list then empty. Times in it are Unix milliseconds.',
+    ...jsonBodies.flatMap(({ kinds, fields }) => [`Of ${kinds.map(quote).join(' and ')}:`, fieldTable(fields)]),
     '## Tenants',
     tenantText,
     table(tenantOptions),
@@ -124,6 +130,13 @@ function usual({ format, default: value }: Option): string {
 
 function formatRow({ name, summary, contentType }: (typeof formats)[number]): string[] {
   return [quote(name), summary, quote(contentType)]
+}
+
+function fieldTable(fields: Readonly<Record<string, readonly [type: string, doc: string]>>): string {
+  return rows(
+    ['field', 'type', 'what it has'],
+    Object.entries(fields).map(([name, [type, doc]]) => [quote(name), type, doc]),
+  )
 }
 
 function rows(head: readonly string[], body: readonly (readonly string[])[]): string {

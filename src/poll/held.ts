@@ -4,15 +4,21 @@ import type { StreamKey } from '../event.ts'
 import type { Pass } from './pass.ts'
 import type { Lease, NextTurn, PollPorts, Subscription } from './ports.ts'
 import { beginDeep } from './state.ts'
-import type { PollState, Trouble } from './state.ts'
+import type { PollState, Troubles } from './state.ts'
 
 export interface Held<L extends Lease, B> {
   readonly ports: PollPorts<L, B>
   readonly sub: Subscription
   readonly lease: L
   readonly state: PollState
-  readonly trouble: Trouble | null
+  readonly troubles: Troubles
   readonly lane: 'live' | 'deep'
+}
+
+/** The troubles that remain when a turn of this lane has succeeded, as text. */
+export function remaining({ troubles, lane }: Pick<Held<Lease, unknown>, 'troubles' | 'lane'>): string {
+  const { [lane]: over, ...others } = troubles
+  return Object.keys(others).length === 0 ? '' : JSON.stringify(others)
 }
 
 /** The state to commit after a turn: with a deep pass begun, if one is due and none is under way. */

@@ -3,7 +3,7 @@
 import { TailraceError } from '../errors.ts'
 import { changesOf, entriesOf, streamEvent } from './changes.ts'
 import type { ChangeContext, Changes, ReadRecord } from './changes.ts'
-import { nameOf, withDeep } from './held.ts'
+import { nameOf, remaining, withDeep } from './held.ts'
 import type { Held } from './held.ts'
 import { advance, isFull, watermarkAfter, withLimit, withoutRanges } from './pass.ts'
 import type { Outcome, Pass } from './pass.ts'
@@ -43,7 +43,13 @@ async function learnClock<L extends Lease, B>(held: Held<L, B>, signal: AbortSig
   const answer = await ports.list(sub, stream.operation, query, signal)
   const born = bornAt({ ...state, live: null }, Math.floor((answer.date ?? lease.now) / 1000), sub.rhythm)
   const next = { ...born, live: beginAfterBirth(held, born) }
-  await ports.store.commit(lease, { state: JSON.stringify(next), seen: [], last: [], batches: [] })
+  await ports.store.commit(lease, {
+    trouble: remaining(held),
+    state: JSON.stringify(next),
+    seen: [],
+    last: [],
+    batches: [],
+  })
   return next
 }
 
@@ -78,7 +84,13 @@ async function goRound<L extends Lease, B>(held: Held<L, B>, pass: Pass, error: 
   const again = error.code === 'service_too_large' ? withLimit(pass, pass.limit >> 1) : withoutRanges(pass)
   const refused = again.pager !== pass.pager ? rangesRefused(state) : {}
   const next: PollState = { ...state, ...refused, [lane]: { ...again, step: pass.step + 1 } }
-  await ports.store.commit(lease, { state: JSON.stringify(next), seen: [], last: [], batches: [] })
+  await ports.store.commit(lease, {
+    trouble: remaining(held),
+    state: JSON.stringify(next),
+    seen: [],
+    last: [],
+    batches: [],
+  })
   return next
 }
 
@@ -96,7 +108,13 @@ async function declareGap<L extends Lease, B>(held: Held<L, B>, pass: Pass, reas
     pass.purpose === 'inventory'
       ? { ...told, [held.lane]: null }
       : completed(held, told, { ...pass, step: pass.step + 1 })
-  await ports.store.commit(lease, { state: JSON.stringify(done), seen: [], last: [], batches })
+  await ports.store.commit(lease, {
+    trouble: remaining(held),
+    state: JSON.stringify(done),
+    seen: [],
+    last: [],
+    batches,
+  })
   ports.report.gapDeclared({ ...nameOf(sub), from, to, reason })
   await relay(held, batches)
   return done
@@ -120,6 +138,7 @@ async function takePage<L extends Lease, B>(held: Held<L, B>, pass: Pass, answer
   const late = pass.purpose === 'live' ? latenessOf(changes, state) : []
   const committed = { ...next, latest: Math.max(next.latest, ...late) }
   await ports.store.commit(lease, {
+    trouble: remaining(held),
     state: JSON.stringify(committed),
     seen: changes.seen,
     last: changes.last,

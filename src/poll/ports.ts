@@ -42,6 +42,7 @@ export interface StreamStore<L extends Lease, B> {
     lease: L,
     commit: {
       readonly state: string
+      readonly trouble: string
       readonly seen: readonly KnownChange[]
       readonly last: readonly (readonly [identity: string, record: Buffer | null])[]
       readonly batches: readonly B[]

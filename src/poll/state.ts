@@ -41,7 +41,7 @@ export interface PollState extends Lore {
   readonly latest: number
 }
 
-/** Why the last turn failed. */
+/** Why the last turn of a lane failed. One lane's trouble does not keep the other from working. */
 export interface Trouble {
   readonly failures: number
   /** Not to be tried again before; Unix milliseconds by Redis' clock. */
@@ -74,8 +74,13 @@ export function parseState(text: string): PollState {
   return text === '' ? unborn : { ...unborn, ...(JSON.parse(text) as PollState) }
 }
 
-export function parseTrouble(text: string): Trouble | null {
-  return text === '' ? null : (JSON.parse(text) as Trouble)
+export interface Troubles {
+  readonly live?: Trouble
+  readonly deep?: Trouble
+}
+
+export function parseTroubles(text: string): Troubles {
+  return text === '' ? {} : (JSON.parse(text) as Troubles)
 }
 
 /** The state of a timeline that has learned the service's clock: live from here on, the rest is a hole. */

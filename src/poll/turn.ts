@@ -2,17 +2,17 @@
 
 import { randomBytes } from 'node:crypto'
 import type { TailraceError } from '../errors.ts'
-import type { StreamKey } from '../event.ts'
 import { nameOf, turnOf } from './held.ts'
 import type { Held } from './held.ts'
 import { scanMissing } from './missing-turn.ts'
 import { readPage } from './page-turn.ts'
 import type { Lease, NextTurn, PollPorts } from './ports.ts'
-import { beginLive, parseState, parseTrouble } from './state.ts'
+import { beginLive, parseState, parseTroubles } from './state.ts'
 import type { PollState, Trouble } from './state.ts'
 
-const leaseMs = 20_000
-const renewMs = 6_000
+// Short, as a stream rests for so long after its reader was killed.
+const leaseMs = 6_000
+const renewMs = 2_000
 /** A lane that finds the other one at work comes back after so long. */
 const busyMs = 100
 const retry = { firstMs: 1_000, highestMs: 60_000 }
@@ -44,20 +44,18 @@ export async function runTurn<L extends Lease, B>(
 
 async function runHeld<L extends Lease, B>(
   turn: NextTurn,
-  held: Pick<Held<L, B>, 'sub' | 'lease' | 'ports'>,
+  given: Pick<Held<L, B>, 'sub' | 'lease' | 'ports'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { ports, lease, sub } = held
-  const trouble = parseTrouble(lease.trouble)
+  const { ports, lease, sub } = given
+  const troubles = parseTroubles(lease.trouble)
   const state = parseState(lease.state)
-  const blocked = ports.blockedBy(sub)
-  const lane = blocked === null ? laneOf(turn, state, trouble, lease.now) : null
-  if (lane === null) {
-    await ports.store.release(lease, lease.trouble)
-    const resting = trouble !== null && trouble.notBefore > lease.now
-    if (blocked === null && !resting && turn.lane === 'tick') await revive(turn.key, state, ports)
-    return
-  }
+  const lane = ports.blockedBy(sub) === null ? laneOf(turn, state) : null
+  const trouble = lane === null ? undefined : troubles[lane]
+  if (lane === null || (trouble && trouble.notBefore > lease.now))
+    return await ports.store.release(lease, lease.trouble)
+
+  const held = { ...given, state, troubles, lane }
   const stop = new AbortController()
   const renewing = setInterval(() => {
     ports.store.renew(lease, leaseMs).then(
@@ -66,62 +64,56 @@ async function runHeld<L extends Lease, B>(
     )
   }, renewMs)
   try {
-    const either = AbortSignal.any([signal, stop.signal])
-    const followers = await work(turn, { ...held, state, trouble, lane }, either)
+    const after = await work(held, AbortSignal.any([signal, stop.signal]))
     if (trouble) ports.report.turnRecovered({ ...nameOf(sub), failures: trouble.failures })
-    for (const next of followers) await ports.next(next, 0, 0)
+    await follow(turn, held, after)
   } catch (thrown) {
-    await fail(turn, { ...held, state, trouble, lane }, thrown)
+    await fail(turn, held, thrown)
     signal.throwIfAborted()
   } finally {
     clearInterval(renewing)
   }
 }
 
-/** Which lane has something to do; null: none, or not yet. */
-function laneOf(turn: NextTurn, state: PollState, trouble: Trouble | null, now: number): 'live' | 'deep' | null {
-  if (trouble && trouble.notBefore > now) return null
-  if (turn.lane === 'tick') return state.live === null ? 'live' : null
+/**
+ * The lane to work on; null: the turn is outdated. A tick goes on with a pass that is under way: its own chain
+ * of turns may have been lost, and if not, its next turn finds itself outdated and ends.
+ */
+function laneOf(turn: NextTurn, state: PollState): 'live' | 'deep' | null {
+  if (turn.lane === 'tick') return 'live'
   const pass = state[turn.lane]
   return pass !== null && pass.id === turn.pass && pass.step === turn.step ? turn.lane : null
 }
 
-/** A chain of turns that was lost (a queue rolled back, say) is taken up where its pass stands. */
-async function revive<L extends Lease, B>(key: StreamKey, state: PollState, ports: PollPorts<L, B>): Promise<void> {
-  for (const lane of ['live', 'deep'] as const) {
-    const pass = state[lane]
-    if (pass) await ports.next(turnOf(key, lane, pass), 0, 0)
-  }
+/** Returns the state that was committed. */
+async function work<L extends Lease, B>(held: Held<L, B>, signal: AbortSignal): Promise<PollState> {
+  const { state, sub, lease, lane } = held
+  const pass = state[lane] ?? beginLive(sub.reader.stream, sub.rhythm, state, lease.now)
+  if (pass.missing !== null) return await scanMissing(held, pass)
+  return await readPage({ ...held, state: { ...state, [lane]: pass } }, pass, signal)
 }
 
-/** Returns the turns to add. */
-async function work<L extends Lease, B>(turn: NextTurn, held: Held<L, B>, signal: AbortSignal): Promise<NextTurn[]> {
-  const { state, sub, lease, lane } = held
-  const { stream } = sub.reader
-  const pass = state[lane] ?? beginLive(stream, sub.rhythm, state, lease.now)
-  const after =
-    pass.missing === null
-      ? await readPage({ ...held, state: { ...state, [lane]: pass } }, pass, signal)
-      : await scanMissing(held, pass)
-  const next: NextTurn[] = []
+async function follow<L extends Lease, B>(turn: NextTurn, held: Held<L, B>, after: PollState): Promise<void> {
+  const { ports, lane, lease, state } = held
   const same = after[lane]
-  if (same) next.push(turnOf(turn.key, lane, same))
-  // Only when it has just begun: else its chain is on its way.
-  if (lane === 'live' && after.deep && after.deep.step === 0) next.push(turnOf(turn.key, 'deep', after.deep))
-  return next
+  if (same) await ports.next(turnOf(turn.key, lane, same), 0, 0)
+  if (lane === 'deep' || !after.deep) return
+  // One that was under way before has its own chain, which a tick takes up in case it was lost.
+  const attempt = after.deep.id === state.deep?.id ? lease.now : 0
+  if (attempt === 0 || turn.lane === 'tick') await ports.next(turnOf(turn.key, 'deep', after.deep), 0, attempt)
 }
 
 async function fail<L extends Lease, B>(turn: NextTurn, held: Held<L, B>, thrown: unknown): Promise<void> {
-  const { ports, sub, lease, trouble } = held
+  const { ports, sub, lease, lane, troubles } = held
   const error = ports.coded(thrown)
   if (error.code === 'lease_lost') return
-  const failures = (trouble?.failures ?? 0) + 1
+  const failures = (troubles[lane]?.failures ?? 0) + 1
   const retryMs = retryAfter(error, failures)
   ports.report.turnFailed({ ...nameOf(sub), error, failures, retryMs })
   try {
     if (error.code === 'service_throttled') await ports.pause(sub.instance, retryMs)
-    const told: Trouble = { failures, notBefore: lease.now + retryMs, code: error.code, message: error.message }
-    await ports.store.release(lease, JSON.stringify(told))
+    const trouble: Trouble = { failures, notBefore: lease.now + retryMs, code: error.code, message: error.message }
+    await ports.store.release(lease, JSON.stringify({ ...troubles, [lane]: trouble }))
     await ports.next(turn, retryMs, failures)
   } catch (second) {
     ports.report.failed({ error: ports.coded(second), during: `giving back ${sub.key}` })

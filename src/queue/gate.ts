@@ -4,7 +4,7 @@
 import { once, setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TailraceError } from '../errors.ts'
-import type { Report } from '../telemetry/report.ts'
+import type { DestinationState, Report } from '../telemetry/report.ts'
 import { backoffMs } from './backoff.ts'
 
 export interface GateOptions {
@@ -43,12 +43,13 @@ export function createGate(options: GateOptions): Gate {
   let failures = 0
   let closedAt = 0
   let opensAt = 0
-  let state: 'up' | 'down' | 'halted' = 'up'
+  // Nothing is known until the first answer, which is reported even where it is good.
+  let state: DestinationState | 'unknown' = 'unknown'
 
   const wake = (): void => {
     changed.dispatchEvent(new Event('changed'))
   }
-  const become = (next: typeof state, reason: string | null): void => {
+  const become = (next: DestinationState, reason: string | null): void => {
     if (next === state) return
     state = next
     report.destinationChanged({ destination, state, reason })

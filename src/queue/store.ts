@@ -19,12 +19,14 @@ export interface Lease {
   readonly n: number
   /** What the last commit left, '' at first; opaque here. */
   readonly state: string
-  /** What the last failed turn left; '' if the last one succeeded. */
+  /** What failed turns left; '' = nothing. Opaque here. */
   readonly trouble: string
 }
 
 export interface Commit {
   readonly state: string
+  /** What failed turns left and is not over yet; '' = nothing. */
+  readonly trouble: string
   readonly seen: readonly SeenChange[]
   /** Inventories: identity → the last record as bytes, or null to forget it. */
   readonly last: readonly (readonly [identity: string, record: Buffer | null])[]
@@ -91,8 +93,8 @@ export function createStore(redis: Redis | Cluster, prefix: string): Store {
     },
     async commit(lease, commit) {
       const keys = streamKeys(prefix, lease.key)
-      const args: (string | number | Buffer)[] = [lease.token, lease.n, commit.state, packChanges(commit.seen)]
-      args.push(commit.last.length)
+      const args: (string | number | Buffer)[] = [lease.token, lease.n, commit.state, commit.trouble]
+      args.push(packChanges(commit.seen), commit.last.length)
       for (const [identity, record] of commit.last) args.push(Buffer.from(identity, 'latin1'), record ?? '')
       for (const batch of commit.batches) args.push(...batchArguments(batch))
       const reply = await run(

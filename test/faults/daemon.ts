@@ -18,7 +18,9 @@ export function startDaemonProcess(config: string, log: string): DaemonProcess {
   const deaths: string[] = []
   const expected = new WeakSet<ChildProcess>()
   const launch = (): ChildProcess => {
-    const run = spawn(process.execPath, ['src/main.ts', 'run', '--config', config], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const run = spawn(process.execPath, ['src/main.ts', 'run', '--config', config], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     run.stdout.pipe(output, { end: false })
     run.stderr.pipe(output, { end: false })
     run.on('exit', (code, signal) => {

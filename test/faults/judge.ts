@@ -11,6 +11,8 @@ export interface Doubt {
   readonly why: string
 }
 
+export const rolledBack = 'Redis rolled back'
+
 export interface Verdict {
   /** Versions that had to arrive. */
   readonly due: number
@@ -52,7 +54,7 @@ export function judge({ account, arrived, doubts, shownMs, goneMs, now }: Case):
     events: arrived.length,
     duplicates: repeated.reduce((sum, event) => sum + event.deliveries.length - 1, 0),
     unexplained: repeated.filter((event) => !isExplained(event, doubts)),
-    notClosed: gone(account, now - goneMs).filter((name) => !ends.has(name) && wasRead(name, arrived)),
+    notClosed: gone(account, now - goneMs).filter((name) => !ends.has(name) && wasRead(name, arrived, doubts)),
   }
 }
 
@@ -88,6 +90,10 @@ function gone(account: readonly AccountRow[], since: number): string[] {
   return [...latest].filter(([, until]) => until < since).map(([name]) => name)
 }
 
-function wasRead(name: string, arrived: readonly Arrived[]): boolean {
-  return arrived.some((event) => `${event.stream} ${event.identity}` === name)
+/** What was read only in a time that Redis has forgotten is not known to have been there. */
+function wasRead(name: string, arrived: readonly Arrived[], doubts: readonly Doubt[]): boolean {
+  const forgotten = doubts.filter(({ why }) => why === rolledBack)
+  return arrived
+    .filter((event) => `${event.stream} ${event.identity}` === name)
+    .some(({ deliveries }) => deliveries.some(({ at }) => !forgotten.some((d) => at >= d.from && at <= d.until)))
 }

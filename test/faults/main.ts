@@ -45,7 +45,12 @@ console.log(summary(verdict))
 for (const row of verdict.lost.slice(0, 5)) console.log('lost', row)
 for (const event of verdict.invented.slice(0, 3)) console.log('never shown', event.stream, event.identity, event.action)
 for (const event of verdict.unexplained.slice(0, 3))
-  console.log('twice', event.stream, event.identity, event.deliveries.map((d) => [d.at, d.link.confirmedAt]))
+  console.log(
+    'twice',
+    event.stream,
+    event.identity,
+    event.deliveries.map((d) => [d.at, d.link.confirmedAt]),
+  )
 for (const name of verdict.notClosed.slice(0, 5)) console.log('end not told', name)
 for (const frame of scene.receiver.broken.slice(0, 3)) console.log('broken frame', frame)
 const deaths = scene.daemons.flatMap((daemon) => daemon.deaths)

@@ -13,7 +13,7 @@ import { startRedis } from '../redis.ts'
 import type { TestRedis } from '../redis.ts'
 import { startDaemonProcess } from './daemon.ts'
 import type { DaemonProcess } from './daemon.ts'
-import { judge } from './judge.ts'
+import { judge, rolledBack } from './judge.ts'
 import type { Doubt, Verdict } from './judge.ts'
 import { startReceiver } from './receiver.ts'
 import type { Mood, Receiver } from './receiver.ts'
@@ -53,7 +53,9 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
   stack.defer(async () => rm(folder, { recursive: true, force: true }))
   const simulator = stack.use(await startSimulator(simulatorOptions(options)))
   const aof = ['--appendonly', 'yes', '--appendfsync', 'everysec', '--aof-timestamp-enabled', 'yes']
-  const redis = stack.use(await startRedis(...aof, '--aof-use-rdb-preamble', 'no', '--auto-aof-rewrite-percentage', '0'))
+  const redis = stack.use(
+    await startRedis(...aof, '--aof-use-rdb-preamble', 'no', '--auto-aof-rewrite-percentage', '0'),
+  )
   const receiver = stack.use(await startReceiver())
   injectFaults(simulator, options.faultShare)
   const daemons: DaemonProcess[] = []
@@ -113,7 +115,14 @@ function injectFaults(simulator: Simulator, share: number): void {
 
 function configOf(parts: { redis: TestRedis; simulator: Simulator; receiver: Receiver; port: number }): string {
   const [login] = parts.simulator.credentials
-  const timeline = { every: '1s', overlap: '3m', start: '20m', pageSize: 100, reconcileEvery: '1m', reconcileWindow: '20m' }
+  const timeline = {
+    every: '1s',
+    overlap: '3m',
+    start: '20m',
+    pageSize: 100,
+    reconcileEvery: '1m',
+    reconcileWindow: '20m',
+  }
   const inventory = { every: '3s', pageSize: 100 }
   const tenant = (name: string, client: number): object => ({
     name,
@@ -141,7 +150,7 @@ function configOf(parts: { redis: TestRedis; simulator: Simulator; receiver: Rec
         sink: 'syslog',
         address: `127.0.0.1:${parts.receiver.port}`,
         framing: 'octet',
-        maxMessageBytes: 1_000_000,
+        maxMessageBytes: 4_000_000,
         confirmTimeout: 5_000,
         confirm: 'close',
       },
@@ -193,7 +202,7 @@ function createBlows(parts: {
       const to = Math.floor(from / 1000) - seconds
       await exec('redis-check-aof', ['--truncate-to-timestamp', String(to), join(folder, manifest)])
       await redis.start()
-      doubt(from - (seconds + 2) * 1000, 'Redis rolled back')
+      doubt(from - (seconds + 2) * 1000, rolledBack)
     },
     async mood(mood, ms) {
       await receiver.mood(mood)

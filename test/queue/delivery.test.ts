@@ -93,7 +93,7 @@ async function openStage(
       const [batch] = await makeBatches(eventsOf(count), [{ destination: 'soc', encoding: plain }], wide)
       const lease = await store.begin(key, 'token', 1_000)
       if (!batch || typeof lease === 'number') throw new Error('no batch, or no lease')
-      await store.commit(lease, { state: 'S', seen: [], last: [], batches: [batch] })
+      await store.commit(lease, { state: 'S', trouble: '', seen: [], last: [], batches: [batch] })
       return batch
     },
     owed: async () => redis.client.zcard(streamKeys(prefix, key).owed),
@@ -261,9 +261,9 @@ test('what was confirmed of a batch survives the death of who sent it', async ()
   // The first one comes to life again: it may finish what it held, and spoils nothing.
   stalled.resolve()
   await expect.poll(() => stage.sends.length).toBe(3)
-  await expect.poll(async () => createBatches(stage.redis.client, prefix).debts(key)).toEqual([
-    { destination: 'soc', batches: 0, bytes: 0, dead: 0 },
-  ])
+  await expect
+    .poll(async () => createBatches(stage.redis.client, prefix).debts(key))
+    .toEqual([{ destination: 'soc', batches: 0, bytes: 0, dead: 0 }])
 })
 
 test('a batch that is queued again while it is under way, or after, is sent once', async () => {

@@ -56,7 +56,7 @@ async function commits(redis: Redis | Cluster): Promise<void> {
   const [batch] = await makeBatches(eventsOf(5), outlets, limits)
   if (!batch) throw new Error('no batch')
   const lease = await begin(store)
-  await store.commit(lease, { state: 'S', seen: [seen], last: [], batches: [batch] })
+  await store.commit(lease, { state: 'S', trouble: '', seen: [seen], last: [], batches: [batch] })
   expect((await begin(store)).state).toBe('S')
   expect(await store.lookup(key, ['identity-012', 'identity-013'])).toEqual([
     { version: 'version8', revision: 3, closed: false, mark: 4_000_000_000 },
@@ -100,7 +100,7 @@ test('the same on a Redis Cluster', async () => {
 test('a commit is refused after a takeover, and after another commit', async () => {
   await using redis = await startRedis()
   const store = createStore(redis.client, 't')
-  const nothing = { state: '', seen: [], last: [], batches: [] }
+  const nothing = { state: '', trouble: '', seen: [], last: [], batches: [] }
   const stopped = await store.begin(key, 'stopped', 1)
   if (typeof stopped === 'number') throw new Error('held')
   await expect.poll(async () => typeof (await store.begin(key, 'other', 5_000))).toBe('object')
@@ -117,7 +117,7 @@ test('an emptied script cache is no error', async () => {
   const store = createStore(redis.client, 't')
   await begin(store)
   await redis.client.script('FLUSH')
-  await store.commit(await begin(store), { state: 'after', seen: [], last: [], batches: [] })
+  await store.commit(await begin(store), { state: 'after', trouble: '', seen: [], last: [], batches: [] })
   expect((await store.peek(key)).state).toBe('after')
 })
 
@@ -127,10 +127,10 @@ test('a full Redis takes nothing of a page, and still lets go of what is confirm
   const batches = createBatches(redis.client, 't')
   const [batch] = await makeBatches(eventsOf(1), outlets, limits)
   if (!batch) throw new Error('no batch')
-  await store.commit(await begin(store), { state: 'one', seen: [], last: [], batches: [batch] })
+  await store.commit(await begin(store), { state: 'one', trouble: '', seen: [], last: [], batches: [batch] })
   const lease = await begin(store)
   await redis.client.config('SET', 'maxmemory', '1')
-  const commit = { state: 'two', seen: [seen], last: [], batches: [] }
+  const commit = { state: 'two', trouble: '', seen: [seen], last: [], batches: [] }
   await expect(store.commit(lease, commit)).rejects.toThrow(/OOM/)
   expect(await store.lookup(key, ['identity-012'])).toEqual([undefined])
   for (const { destination } of outlets)
@@ -152,7 +152,7 @@ test('what is too old is forgotten; what is missing is found once', async () => 
     mark: i,
   }))
   const last = entries.map((entry) => [entry.identity, Buffer.from(`last ${entry.identity}`)] as const)
-  await store.commit(await begin(store), { state: '', seen: entries, last, batches: [] })
+  await store.commit(await begin(store), { state: '', trouble: '', seen: entries, last, batches: [] })
   const lease = await begin(store)
   const found = new Set<string>()
   let cursor = '0'

@@ -1,7 +1,7 @@
 #!lua
 -- Commits a page, all or nothing: what has been seen, the batches, and where the pass goes on.
 -- KEYS: state, seen, last, owed, outbox, debt, then one key per batch.
--- ARGV: token, n, new state, seen (28 bytes each: 12 of identity, 16 of value),
+-- ARGV: token, n, new state, trouble ('' = none), seen (28 bytes each: 12 of identity, 16 of value),
 --   number of `last` pairs, then field, value ('' = delete) of each,
 --   then per batch: id, number of hash fields, field, value …, number of debts, destination, bytes …
 -- Returns {1, now}, or {0, n} where the lease is another's or the state is not the one that was read.
@@ -11,7 +11,7 @@ if held[1] ~= ARGV[1] or n ~= tonumber(ARGV[2]) then return { 0, n } end
 
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local at = 4
+local at = 5
 local function take()
   at = at + 1
   return ARGV[at]
@@ -22,7 +22,7 @@ local function pairsOf(count)
   return list
 end
 
-local seen = ARGV[4]
+local seen = ARGV[5]
 local fields = {}
 local count = #seen / 28
 for first = 1, count, 2000 do
@@ -52,5 +52,5 @@ for b = 7, #KEYS do
   redis.call('SADD', KEYS[5], id)
 end
 
-redis.call('HSET', KEYS[1], 'n', n + 1, 'leaseUntil', 0, 'trouble', '', 'state', ARGV[3])
+redis.call('HSET', KEYS[1], 'n', n + 1, 'leaseUntil', 0, 'trouble', ARGV[4], 'state', ARGV[3])
 return { 1, now }

@@ -1,6 +1,6 @@
 // One event as one line of JSON, assembled by hand: the constant parts are constants, the record is copied as it came.
 
-import type { SecurityEvent } from '../../event.ts'
+import type { AttackBody, ConditionBody, GapBody, RuleBody, SecurityEvent, VulnerabilityBody } from '../../event.ts'
 import type { Format } from '../format.ts'
 import { isoTime } from '../iso-time.ts'
 
@@ -57,3 +57,119 @@ function inOneLine(text: string): string {
 function escaped(character: string): string {
   return String.raw`\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
+
+/** What a field has, for the reference: the type in words, and the meaning. */
+type FieldDoc = readonly [type: string, doc: string]
+type FieldDocs<T> = Readonly<Record<keyof T, FieldDoc>>
+
+/** The fields of an event, in their order. */
+export const jsonFields = {
+  id: ['text', '22 characters; the same each time that this event is sent. What drops duplicates goes by it.'],
+  revision: ['number', 'The how-manieth version of its record this is, from 1.'],
+  sequence: [
+    'number',
+    'Counts the events of a tenant and stream, from 1, without gaps. Events may arrive in another order.',
+  ],
+  action: [
+    'text',
+    '`created`, `updated`; `closed` (vulnerabilities) or `deleted` (rules, conditions): it is no longer listed; `gap`: records could not be read. What returns after its end is `created`, with a higher revision.',
+  ],
+  kind: ['text', '`attack`, `incident`, `vulnerability`, `rule`, `condition`, `gap`: says what `body` has.'],
+  time: [
+    'time or null',
+    'When it happened: the last hit of an attack, the last change of a rule or condition, the validation of a vulnerability. Of `closed`, `deleted` and `gap`: when it was found.',
+  ],
+  observedTime: ['time', 'When Tailrace read it, by the clock of its Redis.'],
+  tenant: ['text', 'The name of the tenant in the configuration.'],
+  client: ['number or null', 'The client id that the record has.'],
+  stream: ['text', 'Where it was read: `attacks`, `incidents`, `vulnerabilities`, `rules`, `conditions`.'],
+  identity: [
+    'text',
+    "The service's own id of the record: it stays while the record changes. Of a record without one, a digest of its content.",
+  ],
+  severity: [
+    'number',
+    '0 to 10: a tenth of the threat, rounded. Without a threat 5; of rules and conditions 1, of a gap 7.',
+  ],
+  body: ['object', 'The record in words of our own; see below.'],
+  record: [
+    'object',
+    'The record as the service returned it, with every key of it. Of `closed` and `deleted` the last one known; where that was longer than 16 KB, without its long values. Of a gap empty.',
+  ],
+} as const satisfies FieldDocs<Omit<SecurityEvent, 'recordJson'>>
+
+const attackFields = {
+  type: ['text', 'Type of the attack, such as `sqli`. An open set.'],
+  domain: ['text', 'Host that was attacked.'],
+  path: ['text', 'Path of the requests; `[multiple]` where there were several.'],
+  method: ['text', 'HTTP method.'],
+  parameter: ['text', 'Name of the part of the request that had the payload.'],
+  point: ['list of text', 'The same, step by step.'],
+  target: ['text', '`server`, `client`, `database` …'],
+  threat: ['number', '1 to 100; larger is worse.'],
+  blockStatus: ['text', '`blocked`, `monitored` … An open set.'],
+  state: ['text', '`falsepositive` …'],
+  hits: ['number', 'Malicious requests so far.'],
+  sourceCount: ['number', 'Addresses that they came from.'],
+  sources: [
+    'list',
+    'The most frequent of them: `ip` (text), `country` (text or null), `count` (hits, number or null).',
+  ],
+  statusCodes: ['list of numbers', 'HTTP statuses that the application answered with.'],
+  firstTime: ['Unix ms', 'First hit.'],
+  lastTime: ['Unix ms', 'Last hit so far.'],
+  application: ['number', 'Id of the application.'],
+  vulnerability: ['number or text', 'Id of the vulnerability behind it.'],
+} as const satisfies FieldDocs<AttackBody>
+
+const vulnerabilityFields = {
+  humanId: ['text', 'The id that people use.'],
+  status: ['text', '`open`, `closed`, `falsepositive` … as the service last said.'],
+  type: ['text', 'Type, such as `xss`. An open set.'],
+  title: ['text', 'One line about it.'],
+  description: ['text', 'More about it.'],
+  domain: ['text', 'Host that has it.'],
+  path: ['text', 'Where on that host.'],
+  method: ['text', 'HTTP method.'],
+  parameter: ['text', 'Part of the request.'],
+  target: ['text', '`server`, `client`, `database` …'],
+  threat: ['number', '1 to 100; larger is worse.'],
+  validateTime: ['Unix ms', 'When it was confirmed.'],
+  invalidateTime: ['Unix ms', 'When it was found not to be there any more.'],
+  lastCheck: ['Unix ms', 'When it was last looked at.'],
+} as const satisfies FieldDocs<VulnerabilityBody>
+
+const ruleFields = {
+  type: ['text', 'Type, such as `vpatch` or `regex`. An open set.'],
+  attackType: ['text', 'Type of attack that it is about, or `any`.'],
+  condition: ['number', 'Id of the condition that scopes it.'],
+  point: ['list', 'Parts of the request that it applies to.'],
+  action: ['list', 'The conditions that scope it, as the service has them.'],
+  regex: ['text', 'Regular expression.'],
+  comment: ['text', 'Comment of whoever made it.'],
+  validated: ['true or false', 'Whether it is validated.'],
+  enabled: ['true or false', 'Whether it is in force.'],
+  updatedAt: ['Unix ms', 'Last change.'],
+} as const satisfies FieldDocs<RuleBody>
+
+const conditionFields = {
+  name: ['text', 'Name.'],
+  conditions: ['list', 'What requests must have, as the service has it.'],
+  rules: ['number', 'Rules that it scopes.'],
+  updatedAt: ['Unix ms', 'Last change.'],
+} as const satisfies FieldDocs<ConditionBody>
+
+const gapFields = {
+  from: ['Unix ms', 'Records from here …'],
+  to: ['Unix ms', '… to here could not be read.'],
+  reason: ['text', "Why, in the service's words."],
+} as const satisfies FieldDocs<GapBody>
+
+/** The fields of `body`, by the kinds of events that have them. */
+export const jsonBodies = [
+  { kinds: ['attack', 'incident'], fields: attackFields },
+  { kinds: ['vulnerability'], fields: vulnerabilityFields },
+  { kinds: ['rule'], fields: ruleFields },
+  { kinds: ['condition'], fields: conditionFields },
+  { kinds: ['gap'], fields: gapFields },
+] as const
