@@ -35,7 +35,7 @@ export interface Batch {
 
 const compress = promisify(zstdCompress)
 const decompress = promisify(zstdDecompress)
-const fast = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
+const params = { [constants.ZSTD_c_compressionLevel]: 1 }
 /** What a packed batch may grow to when it is unpacked: far above what `BatchLimits` allows. */
 const unpackedMax = 1 << 30
 
@@ -61,7 +61,7 @@ async function makeBatch(
   for (const encoding of encodings) {
     const texts = events.map((event) => encoding.encode(event)).filter((text) => text !== undefined)
     if (texts.length === 0) continue
-    encoded.push({ key: encoding.key, count: texts.length, packed: await compress(packTexts(texts), fast) })
+    encoded.push({ key: encoding.key, count: texts.length, packed: await shrink(packTexts(texts)) })
   }
   const kept = new Set(encoded.map(({ key }) => key))
   return {
@@ -108,9 +108,20 @@ export function packTexts(texts: readonly string[]): Buffer {
   return packed
 }
 
+/** Its length (32 bits, little-endian), then the zstd frame. In one piece: each is a trip to another thread. */
+async function shrink(bytes: Buffer): Promise<Buffer> {
+  const frame = await compress(bytes, { params, chunkSize: Math.max(1_024, bytes.length >> 1) })
+  const packed = Buffer.allocUnsafe(4 + frame.length)
+  packed.writeUInt32LE(bytes.length)
+  frame.copy(packed, 4)
+  return packed
+}
+
 /** The records of a packed, compressed batch, as views into one buffer. */
 export async function unpackRecords(packed: Buffer): Promise<Uint8Array[]> {
-  const bytes = await decompress(packed, { maxOutputLength: unpackedMax })
+  const length = Math.min(packed.readUInt32LE(0), unpackedMax)
+  const options = { maxOutputLength: unpackedMax, chunkSize: Math.max(64, length) }
+  const bytes = await decompress(packed.subarray(4), options)
   const count = bytes.readUInt32LE(0)
   const records: Uint8Array[] = []
   let at = 4 + count * 4
