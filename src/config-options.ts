@@ -110,7 +110,7 @@ export const mainOptions = {
     port: port(9464, 'Port of the same. 0: any free one.'),
   },
   log: {
-    level: oneOf(logLevels, 'info', 'What is logged. Normal operation logs nothing above debug.'),
+    level: oneOf(logLevels, 'info', 'What is logged. Normal operation logs nothing above info.'),
     pretty: flag('Whether lines are for people instead of programs.'),
   },
   shutdown: {

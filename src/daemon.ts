@@ -3,7 +3,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import type { Config, Destination, Tenant } from './config.ts'
 import { startEmbeddedRedis } from './embedded-redis.ts'
-import type { StreamKey } from './event.ts'
+import type { StreamKey, StreamName } from './event.ts'
 import { createBudget } from './poll/budget.ts'
 import { createReader } from './poll/changes.ts'
 import type { PollPorts, Subscription } from './poll/ports.ts'
@@ -31,6 +31,7 @@ import { openConnections } from './service/connections.ts'
 import { createLimit } from './service/limit.ts'
 import type { Limit } from './service/limit.ts'
 import { encodingOf } from './ship/encoding.ts'
+import type { Sink } from './ship/sink.ts'
 import type { Report } from './telemetry/report.ts'
 
 export interface DaemonParts {
@@ -149,13 +150,16 @@ async function openRedis(
 
 function openReceiver(destination: Destination, stack: AsyncDisposableStack): Receiver {
   const { name, format, sink: type, options, concurrency } = destination
-  const sink = stack.use(type.open(options))
+  // One that cannot be opened (an unreadable certificate, say) halts itself only, and is tried at each send.
+  let sink: Sink | undefined
+  const open = (): Sink => (sink ??= type.open(options))
+  stack.defer(async () => sink?.[Symbol.asyncDispose]())
   const { contentType } = format
   return {
     name,
     limits: type.limits(options),
     concurrencyMax: concurrency,
-    send: async (records, batchId, signal) => sink.send(records, { batchId, contentType }, signal),
+    send: async (records, batchId, signal) => open().send(records, { batchId, contentType }, signal),
   }
 }
 
@@ -179,11 +183,17 @@ function subscriptionsOf(config: Config): Map<StreamKey, Subscription> {
         clients: tenant.clients,
         reader: createReader(stream),
         rhythm,
-        destinations: tenant.destinations,
+        destinations: takersOf(config, tenant, name),
       })
     }
   }
   return subscriptions
+}
+
+/** Only these can hold a stream up. */
+function takersOf(config: Config, tenant: Tenant, stream: StreamName): string[] {
+  const takers = config.destinations.filter((destination) => destination.streams.includes(stream))
+  return takers.map(({ name }) => name).filter((name) => tenant.destinations.includes(name))
 }
 
 /** Names the limit that a tenant's requests fall under, and the queue of its turns. */
@@ -269,9 +279,9 @@ function pollPorts(
       const wanted = sub.destinations.map((name) => encodings.get(name)).filter((outlet) => outlet !== undefined)
       return await makeBatches(events, wanted, limits)
     },
-    async relay(key, batches) {
+    async relay(key, batches, lane) {
       pressure.added(batches)
-      await outlets.relay(key, batches)
+      await outlets.relay(key, batches, lane)
     },
     next: async (turn, delayMs, attempt) => own.turns.add({ v: 1, ...turn }, { delayMs, attempt }),
     reserve: own.reserve,

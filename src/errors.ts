@@ -79,6 +79,10 @@ export const errorTable = {
   },
   redis_unsafe: { remedy: 'halt', doc: 'Redis is set up so that it can drop our state. The message says what to set.' },
   redis_missing: { remedy: 'halt', doc: 'The program redis-server was not found. Install it, or set redis.url.' },
+  daemon_unreachable: {
+    remedy: 'retry',
+    doc: 'No running Tailrace answers. Start it, or name the address that it serves its status at.',
+  },
   data_in_use: { remedy: 'halt', doc: 'Another Tailrace uses this data folder. Stop it, or choose another folder.' },
 
   sink_unreachable: {

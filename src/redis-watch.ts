@@ -17,14 +17,14 @@ export interface RedisWatcher {
 
 type State = 'ready' | 'lost' | 'full'
 
-/** Reports changes only. */
+/** Reports how it is at first, and then changes only. */
 export function watchRedis(redis: Redis | Cluster, everyMs: number, watcher: RedisWatcher): AsyncDisposable {
   let identity: string | undefined
-  let state: State = 'ready'
+  let state: State | undefined
   const become = (next: State, reason: string): void => {
     if (next === state) return
     state = next
-    watcher.changed({ state, reason })
+    watcher.changed({ state: next, reason })
   }
   const look = async (): Promise<void> => {
     const report = await inspectRedis(redis)

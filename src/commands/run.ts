@@ -85,5 +85,17 @@ function banner(log: Log, config: Config, url: string, daemon: Daemon): void {
 
 function* secretsOf(config: Config): Iterable<string> {
   if (config.redis.password !== undefined) yield config.redis.password
-  for (const { credentials } of config.tenants) yield credentials.secret
+  const password = /^[^:]+:\/\/[^:@/]*:([^@/]+)@/.exec(config.redis.url)?.[1]
+  if (password !== undefined) yield decodeURIComponent(password)
+  for (const { credentials } of config.tenants) yield* [credentials.uuid, credentials.secret]
+  for (const { sink, options } of config.destinations) {
+    for (const [name, declared] of Object.entries(sink.options)) {
+      const value: unknown = Reflect.get(options, name)
+      if (isSensitive(declared) && typeof value === 'string' && value !== '') yield value
+    }
+  }
+}
+
+function isSensitive(declared: unknown): boolean {
+  return typeof declared === 'object' && declared !== null && 'sensitive' in declared && declared.sensitive === true
 }

@@ -34,7 +34,7 @@ async function fetchPicture(url: string, signal: AbortSignal): Promise<StatusPic
     })
     return (await body.json()) as StatusPicture
   } catch (cause) {
-    throw new TailraceError('config_invalid', `No Tailrace answers at ${url}: start it, or name another --url.`, {
+    throw new TailraceError('daemon_unreachable', `No Tailrace answers at ${url}: start it, or name another --url.`, {
       cause,
     })
   }

@@ -17,7 +17,7 @@ export interface Held<L extends Lease, B> {
 
 /** The troubles that remain when a turn of this lane has succeeded, as text. */
 export function remaining({ troubles, lane }: Pick<Held<Lease, unknown>, 'troubles' | 'lane'>): string {
-  const { [lane]: over, ...others } = troubles
+  const { [lane]: _over, ...others } = troubles
   return Object.keys(others).length === 0 ? '' : JSON.stringify(others)
 }
 

@@ -48,7 +48,7 @@ async function closeMissing<L extends Lease, B>(held: Held<L, B>, pass: Pass): P
     const completeAt = pass.start * 1000
     ports.report.watermarkMoved({ ...nameOf(sub), completeAt, clockSkewMs: completeAt - pass.begunAt })
   }
-  await ports.relay(sub.key, batches)
+  await ports.relay(sub.key, batches, lane)
   return next
 }
 

@@ -11,10 +11,10 @@ import type { Answer, Lease } from './ports.ts'
 import { bornAt } from './state.ts'
 import type { PollState } from './state.ts'
 
-/** What a page is taken to need in memory at the least, bytes. */
+/** What a page is taken to be at the least, bytes. */
 const pageBytesMin = 65_536
-/** A page takes about so many times its bytes while it is worked on. */
-const pageWeight = 3
+/** While it is worked on (text, objects, events, encodings), a page takes about so many times its bytes. */
+const pageWeight = 8
 
 /** Returns the state that was committed. */
 export async function readPage<L extends Lease, B>(
@@ -25,7 +25,7 @@ export async function readPage<L extends Lease, B>(
   const { ports, sub, state } = held
   const timeline = sub.reader.stream.reading !== 'inventory'
   if (timeline && state.watermark === null) return await learnClock(held, signal)
-  const free = await ports.reserve(Math.max(pageBytesMin, pass.limit * 1_000) * pageWeight, signal)
+  const free = await ports.reserve(Math.max(pageBytesMin, pass.bytes) * pageWeight, signal)
   try {
     const answer = await ask(held, pass, signal)
     return answer instanceof TailraceError ? await goRound(held, pass, answer) : await takePage(held, pass, answer)
@@ -41,7 +41,10 @@ async function learnClock<L extends Lease, B>(held: Held<L, B>, signal: AbortSig
   const range = { from: Math.floor(lease.now / 1000), to: null }
   const query = { ...stream.query(sub.clients, range), offset: 0, limit: 1 }
   const answer = await ports.list(sub, stream.operation, query, signal)
-  const born = bornAt({ ...state, live: null }, Math.floor((answer.date ?? lease.now) / 1000), sub.rhythm)
+  const born = bornAt({ ...state, live: null }, Math.floor((answer.date ?? lease.now) / 1000), {
+    stream,
+    rhythm: sub.rhythm,
+  })
   const next = { ...born, live: beginAfterBirth(held, born) }
   await ports.store.commit(lease, {
     trouble: remaining(held),
@@ -132,7 +135,7 @@ async function takePage<L extends Lease, B>(held: Held<L, B>, pass: Pass, answer
   const changes = changesOf(records, known, contextOf(held, lease.now))
   const entries = entriesOf(records, pass.purpose === 'inventory')
   const allKnown = changes.events.length === 0
-  const outcome = advance(pass, { entries, allKnown, date }, state)
+  const outcome = advance(pass, { entries, allKnown, date, bytes: answer.bytes }, state)
   const next = afterPage(held, pass, { records, outcome, sequence: state.sequence + changes.events.length })
   const batches = changes.events.length === 0 ? [] : await ports.encode(sub, changes.events)
   const late = pass.purpose === 'live' ? latenessOf(changes, state) : []
@@ -231,9 +234,9 @@ function tell<L extends Lease, B>({ ports, sub, lease }: Held<L, B>, pass: Pass,
 }
 
 /** What cannot be queued now stays in the outbox; the sweep queues it. */
-async function relay<L extends Lease, B>({ ports, sub }: Held<L, B>, batches: readonly B[]): Promise<void> {
+async function relay<L extends Lease, B>({ ports, sub, lane }: Held<L, B>, batches: readonly B[]): Promise<void> {
   try {
-    await ports.relay(sub.key, batches)
+    await ports.relay(sub.key, batches, lane)
   } catch (thrown) {
     ports.report.failed({ error: ports.coded(thrown), during: `queuing batches of ${sub.key}` })
   }

@@ -35,6 +35,8 @@ export interface Pass {
   readonly records: number
   /** Records of its longest page. */
   readonly longest: number
+  /** Bytes of its last page. */
+  readonly bytes: number
   /** An inventory's second half: looking for what is missing. The scan's cursor. */
   readonly missing: string | null
   /** Unix milliseconds by Redis' clock, for the duration only. */
@@ -47,6 +49,7 @@ export interface PassPage {
   readonly allKnown: boolean
   /** The service's clock when it answered, Unix seconds. */
   readonly date: number
+  readonly bytes: number
 }
 
 export type Outcome =
@@ -83,6 +86,7 @@ export function beginPass(
     oldest: null,
     records: 0,
     longest: 0,
+    bytes: 0,
     missing: null,
     begunAt: options.now,
   }
@@ -150,6 +154,7 @@ function take(pass: Pass, page: PassPage): Pass {
     oldest: extreme(Math.min, pass.oldest, times),
     records: pass.records + page.entries.length,
     longest: Math.max(pass.longest, page.entries.length),
+    bytes: page.bytes,
   }
 }
 

@@ -34,7 +34,12 @@ export interface Answer {
 }
 
 export interface StreamStore<L extends Lease, B> {
-  begin(key: StreamKey, token: string, leaseMs: number): Promise<L | number>
+  begin(
+    key: StreamKey,
+    token: string,
+    leaseMs: number,
+    lane: 'live' | 'deep',
+  ): Promise<L | { readonly waitMs: number; readonly lane: string }>
   renew(lease: L, leaseMs: number): Promise<boolean>
   release(lease: L, trouble: string): Promise<void>
   lookup(key: StreamKey, identities: readonly string[]): Promise<(Known | undefined)[]>
@@ -71,7 +76,7 @@ export interface PollPorts<L extends Lease, B> {
   /** Why a stream's events have nowhere to go now (a destination's backlog, a full Redis); null: they have. */
   blockedBy(sub: Subscription): string | null
   encode(sub: Subscription, events: readonly SecurityEvent[]): Promise<B[]>
-  relay(key: StreamKey, batches: readonly B[]): Promise<void>
+  relay(key: StreamKey, batches: readonly B[], lane: 'live' | 'deep'): Promise<void>
   next(turn: NextTurn, delayMs: number, attempt: number): Promise<void>
   /** Memory for a page of so many bytes; call the result to give it back. */
   reserve(bytes: number, signal: AbortSignal): Promise<() => void>

@@ -84,11 +84,16 @@ export function parseTroubles(text: string): Troubles {
 }
 
 /** The state of a timeline that has learned the service's clock: live from here on, the rest is a hole. */
-export function bornAt(state: PollState, date: number, rhythm: Rhythm): PollState {
+export function bornAt(
+  state: PollState,
+  date: number,
+  { stream, rhythm }: { stream: Stream; rhythm: Rhythm },
+): PollState {
   const start = date - seconds(rhythm.startMs)
   const overlap = seconds(rhythm.overlapMs)
-  const holes = start < date - overlap ? [{ from: start, to: date - overlap }] : []
-  return { ...state, watermark: Math.max(start, date - overlap), reconciledAt: date, holes }
+  const holes = stream.ranges && start < date - overlap ? [{ from: start, to: date - overlap }] : []
+  const reconciledAt = stream.ranges ? date : null
+  return { ...state, watermark: Math.max(start, date - overlap), reconciledAt, holes }
 }
 
 /** The pass that a stream should begin now, on its live lane. */

@@ -31,9 +31,12 @@ export async function runTurn<L extends Lease, B>(
   const sub = ports.subscription(turn.key)
   if (!sub) return
   try {
-    const lease = await ports.store.begin(turn.key, randomBytes(9).toString('base64url'), leaseMs)
-    if (typeof lease !== 'number') return await runHeld(turn, { sub, lease, ports }, signal)
-    if (turn.lane !== 'tick') await ports.next(turn, Math.min(lease, busyMs), Date.now())
+    const lane = turn.lane === 'deep' ? 'deep' : 'live'
+    const lease = await ports.store.begin(turn.key, randomBytes(9).toString('base64url'), leaseMs, lane)
+    if ('key' in lease) return await runHeld(turn, { sub, lease, ports }, signal)
+    // A tick that finds the live lane at work has nothing to add.
+    if (turn.lane === 'tick' && lease.lane === 'live') return
+    await ports.next(turn, Math.min(lease.waitMs, busyMs), Date.now())
   } catch (thrown) {
     signal.throwIfAborted()
     // Redis is away or full: there is no lease to give back. The rhythm tries again.
@@ -124,5 +127,6 @@ function retryAfter(error: TailraceError, failures: number): number {
   if (error.remedy === 'halt' || error.remedy === 'stop') return haltedMs
   const bound = Math.min(retry.highestMs, retry.firstMs * 2 ** Math.min(failures - 1, 20))
   const wait = Math.round(bound * (0.1 + 0.9 * Math.random()))
-  return error.remedy === 'wait' ? (error.waitMs ?? 5_000) + Math.round(Math.random() * 250) : wait
+  if (error.remedy === 'wait') return (error.waitMs ?? 5_000) + Math.round(Math.random() * 250)
+  return Math.max(wait, error.waitMs ?? 0)
 }

@@ -22,8 +22,8 @@ export interface OutletsOptions {
 
 export interface Outlets {
   start(): void
-  /** Queues batches that were just committed. */
-  relay(key: StreamKey, batches: readonly Batch[]): Promise<void>
+  /** Queues batches that were just committed; those of a deep lane behind all others. */
+  relay(key: StreamKey, batches: readonly Batch[], lane: 'live' | 'deep'): Promise<void>
   /** Queues again what is owed and older than `ageMs`; 0: everything. */
   sweep(keys: readonly StreamKey[], ageMs: number): Promise<void>
   /** Lets sends in flight be confirmed, for up to `graceMs`; then they are left to the next start. */
@@ -40,6 +40,8 @@ interface Outlet {
   readonly worker: Worker<Job, void>
 }
 
+/** A back-fill waits behind what is new, here too. */
+const deepPriority = 10
 /** Batches of a stream that one sweep looks at; the rest has its turn in the next. */
 const sweepMax = 10_000
 
@@ -50,12 +52,16 @@ export function openOutlets(options: OutletsOptions): Outlets {
   )
   const { batches } = options
 
-  const enqueue = async (key: StreamKey, owers: ReadonlyMap<string, readonly string[]>): Promise<void> => {
+  const enqueue = async (
+    key: StreamKey,
+    owers: ReadonlyMap<string, readonly string[]>,
+    priority = 0,
+  ): Promise<void> => {
     const additions: Promise<unknown>[] = []
     for (const [name, { queue }] of outlets) {
       const jobs = [...owers]
         .filter(([, destinations]) => destinations.includes(name))
-        .map(([id]) => ({ name: 'ship', data: { v: 1 as const, key, id }, opts: { jobId: id } }))
+        .map(([id]) => ({ name: 'ship', data: { v: 1 as const, key, id }, opts: { jobId: id, priority } }))
       if (jobs.length > 0) additions.push(queue.addBulk(jobs))
     }
     await Promise.all(additions)
@@ -65,9 +71,10 @@ export function openOutlets(options: OutletsOptions): Outlets {
     start() {
       for (const { worker } of outlets.values()) void worker.run()
     },
-    async relay(key, committed) {
+    async relay(key, committed, lane) {
       if (committed.length === 0) return
-      await enqueue(key, new Map(committed.map((batch) => [batch.id, [...batch.owers.keys()]])))
+      const owers = new Map(committed.map((batch) => [batch.id, [...batch.owers.keys()]]))
+      await enqueue(key, owers, lane === 'deep' ? deepPriority : 0)
     },
     async sweep(keys, ageMs) {
       for (const key of keys) {

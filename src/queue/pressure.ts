@@ -69,7 +69,8 @@ export function createPressure({ batches, bounds, report }: PressureOptions): Pr
       const full = fullOf(destinations)
       const before = paused.get(key) ?? null
       if (full !== before) {
-        report.backlogFull({ ...refOf(key), destination: full ?? before ?? '', full: full !== null })
+        if (before !== null) report.backlogFull({ ...refOf(key), destination: before, full: false })
+        if (full !== null) report.backlogFull({ ...refOf(key), destination: full, full: true })
         if (full === null) paused.delete(key)
         else paused.set(key, full)
       }

@@ -23,6 +23,14 @@ export interface Lease {
   readonly trouble: string
 }
 
+export type Lane = 'live' | 'deep'
+
+/** Another turn works on the stream, or is about to. */
+export interface Taken {
+  readonly waitMs: number
+  readonly lane: string
+}
+
 export interface Commit {
   readonly state: string
   /** What failed turns left and is not over yet; '' = nothing. */
@@ -53,8 +61,8 @@ export interface Store {
   register(keys: readonly StreamKey[]): Promise<void>
   /** Every stream that was ever registered, also those of tenants that are gone. */
   registered(): Promise<StreamKey[]>
-  /** The lease, or for how many ms another replica holds it. */
-  begin(key: StreamKey, token: string, leaseMs: number): Promise<Lease | number>
+  /** The lease, or whose it is. A deep lane gives way to a live one that waits. */
+  begin(key: StreamKey, token: string, leaseMs: number, lane: Lane): Promise<Lease | Taken>
   renew(lease: Lease, leaseMs: number): Promise<boolean>
   release(lease: Lease, trouble: string): Promise<void>
   lookup(key: StreamKey, identities: readonly string[]): Promise<(Seen | undefined)[]>
@@ -74,10 +82,10 @@ export function createStore(redis: Redis | Cluster, prefix: string): Store {
     async registered() {
       return (await redis.smembers(streamsKey(prefix))) as StreamKey[]
     },
-    async begin(key, token, leaseMs) {
-      const reply = await run('begin', [streamKeys(prefix, key).state], [token, leaseMs])
-      const [now, waitMs, n, state, trouble] = reply as [number, number, Buffer, Buffer, Buffer]
-      if (waitMs > 0) return waitMs
+    async begin(key, token, leaseMs, lane) {
+      const reply = await run('begin', [streamKeys(prefix, key).state], [token, leaseMs, lane])
+      const [now, waitMs, n, state, trouble, holder] = reply as [number, number, Buffer, Buffer, Buffer, Buffer]
+      if (waitMs > 0) return { waitMs, lane: holder.toString() }
       return { key, token, now, n: Number(n.toString()), state: state.toString(), trouble: trouble.toString() }
     },
     async renew(lease, leaseMs) {

@@ -3,8 +3,9 @@
 //
 // A request reaches the service at some moment between the grant of its slot and its answer, and never
 // before the fixed part of the way there. So a slot is free again one second after the answer, less that
-// fixed part, for which the shortest time of any recent request stands. This bounds every sliding second
-// whatever jitter, stalls and retries do, and costs only the jitter.
+// fixed part, for which the shortest time of many recent requests stands. This bounds every sliding second
+// whatever jitter, stalls and retries do, and costs only the jitter. Of few requests even the shortest may have
+// been slow (connections are opened, code is cold): until there are enough, a slot rests the whole second.
 
 import { hash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -42,6 +43,8 @@ const windowMs = 1_000
 const marginMs = 2
 /** The shortest time is looked for among the requests of the last and the current span. */
 const shortestSpanMs = 10_000
+/** It counts once there are as many as the limit allows in so many seconds. */
+const shortestSeconds = 2
 const text = readFileSync(new URL('./limit.lua', import.meta.url), 'utf8')
 const sha = hash('sha1', text)
 
@@ -121,8 +124,8 @@ function createSlots(options: LimitOptions): Slots {
   const tag = `${options.prefix}:{limit/${options.instance}/${options.egress}}`
   const keys = [`${tag}:slots`, `${tag}:embargo`]
   const owner = randomBytes(6).toString('base64url')
-  const shortest = createShortest()
-  let ended: (string | number)[] = []
+  const shortest = createShortest(options.requestsPerSecond * shortestSeconds)
+  let ended: { readonly slot: string; readonly freeAt: number }[] = []
   let serial = 0
   return {
     ended: () => ended.length,
@@ -130,7 +133,9 @@ function createSlots(options: LimitOptions): Slots {
       const returned = ended
       ended = []
       const first = `${owner}/${serial++}/`
-      const args = [options.requestsPerSecond, wanted, options.requestMs, first, embargoMs, ...returned]
+      // A moment of our clock as what is left until then: however late it is told, the slot rests no longer.
+      const rests = returned.flatMap(({ slot, freeAt }) => [slot, Math.max(0, Math.ceil(freeAt - performance.now()))])
+      const args = [options.requestsPerSecond, wanted, options.requestMs, first, embargoMs, ...rests]
       try {
         const [count, waitMs] = (await evaluate(options.redis, keys, args)) as [number, number]
         return { granted: Array.from({ length: count }, (_, i) => `${first}${i}`), waitMs }
@@ -145,27 +150,26 @@ function createSlots(options: LimitOptions): Slots {
       return () => {
         if (!open) return
         open = false
-        const took = performance.now() - grantedAt
-        ended.push(slot, Math.ceil(windowMs + marginMs - shortest(took)))
+        const endedAt = performance.now()
+        ended.push({ slot, freeAt: endedAt + windowMs + marginMs - shortest(endedAt - grantedAt) })
       }
     },
   }
 }
 
-/** The shortest of recent durations, milliseconds. */
-function createShortest(): (took: number) => number {
+/** The shortest of recent durations, milliseconds; 0 where they are fewer than `countMin`. */
+function createShortest(countMin: number): (took: number) => number {
+  const nothing = { least: windowMs / 4, count: 0 }
   let since = performance.now()
-  let before = Infinity
-  let current = Infinity
+  let [before, current] = [nothing, nothing]
   return (took) => {
     const now = performance.now()
     if (now - since > shortestSpanMs) {
-      before = current
-      current = Infinity
+      ;[before, current] = [current, nothing]
       since = now
     }
-    current = Math.min(current, took)
-    return Math.min(before, current, windowMs / 4)
+    current = { least: Math.min(current.least, took), count: current.count + 1 }
+    return before.count + current.count < countMin ? 0 : Math.min(before.least, current.least)
   }
 }
 

@@ -14,14 +14,16 @@ import { setTimeout as delay } from 'node:timers/promises'
  */
 export type Acknowledged = (socket: Socket, signal: AbortSignal) => Promise<boolean>
 
+const beatMs = 20
+
 /** Reads of the list are shared by all who wait at the time. */
 export function watchTcp(): Acknowledged {
   const list = sharedReads()
   return async (socket, signal) => {
     const { file, line } = entryOf(socket)
-    // A read costs milliseconds (the kernel walks its whole table), an acknowledgement on a local network less.
-    for (let ms = 1; ; ms = Math.min(ms * 2, 100)) {
-      await delay(ms, undefined, { signal })
+    // A read costs milliseconds (the kernel walks its whole table): all who wait within a beat share one.
+    for (;;) {
+      await delay(beatMs - (performance.now() % beatMs), undefined, { signal })
       const queued = line.exec(await list(file))?.[1]
       signal.throwIfAborted()
       if (queued === undefined) return false

@@ -32,7 +32,7 @@ export interface Report {
   backlogFull(fact: StreamRef & { destination: string; full: boolean }): void
   gapDeclared(fact: StreamRef & { from: number; to: number; reason: string }): void
 
-  /** A batch, or a part of it, was confirmed. `delaysMs`: event time to confirmation, one per sample. */
+  /** A batch, or a part of it, was confirmed. `delayMs`: from the time of its oldest event to the confirmation. */
   eventsShipped(
     fact: StreamRef & { destination: string; events: number; bytes: number; ms: number; delayMs: number },
   ): void

@@ -29,7 +29,9 @@ function addAttack(simulator: Simulator, client: number, raw: string, more: obje
   return String(attack['attackid'])
 }
 
-test.concurrent('a broken tenant file stops that tenant only, and is reported with file and key', async ({ expect }) => {
+test.concurrent('a broken tenant file stops that tenant only, and is reported with file and key', async ({
+  expect,
+}) => {
   await using simulator = await startSimulator({ world: stillWorld, frozen: true, clients: [1, 2] })
   addAttack(simulator, 1, 'a')
   await using redis = await startRedis()

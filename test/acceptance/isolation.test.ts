@@ -8,7 +8,16 @@ import { startReceiver } from '../faults/receiver.ts'
 import type { Receiver } from '../faults/receiver.ts'
 import { startRedis } from '../redis.ts'
 import { backfillBesideSmall } from './isolation-scene.ts'
-import { expectAllIn, fileDestination, missingOf, openFolder, runDaemon, syslogDestination, tenantOf, versionName } from './stage.ts'
+import {
+  expectAllIn,
+  fileDestination,
+  missingOf,
+  openFolder,
+  runDaemon,
+  syslogDestination,
+  tenantOf,
+  versionName,
+} from './stage.ts'
 
 const patient = { timeout: 20_000, interval: 100 }
 // A gate that has been closed for some seconds may stay so for up to 30 s more.
@@ -94,35 +103,39 @@ test.concurrent('refused credentials stop one tenant, visibly, and disturb no ot
   await expectAllIn(out, simulator, { client: 1 })
 })
 
-test.concurrent('a full backlog pauses the streams that feed it only, and loses nothing', { timeout: 90_000 }, async ({ expect }) => {
-  await using simulator = await startSimulator({ clients: [1, 2], world: lively })
-  await using redis = await startRedis()
-  await using folder = await openFolder()
-  await using frail = await startReceiver()
-  const out = folder.file('events')
-  await frail.mood('closed')
-  const config = await folder.write('tailrace.yaml', {
-    redis: { url: redis.url },
-    destinations: [syslogDestination('frail', frail.port, { backlogBytes: '8kb' }), fileDestination('file', out)],
-    inlineTenants: [
-      tenantOf(simulator, { name: 'acme', client: 1, destinations: ['frail'] }),
-      tenantOf(simulator, { name: 'bolt', client: 2, destinations: ['file'] }),
-    ],
-  })
-  await using running = await runDaemon(config)
-  await expect.poll(() => running.stream('acme')?.pausedBy, patient).toEqual(['frail'])
-  const read = running.stream('acme')?.eventsRead
-  const others = running.stream('bolt')?.eventsRead ?? 0
-  await expect.poll(() => running.stream('bolt')?.eventsRead, patient).toBeGreaterThan(others + 40)
-  expect(running.stream('acme')?.eventsRead).toBe(read)
-  expect(running.stream('bolt')?.pausedBy).toEqual([])
-  expect(running.destination('frail')?.backlogBytes).toBeLessThan(60_000)
-  await frail.mood('well')
-  await expect.poll(() => running.stream('acme')?.pausedBy, untilGateOpens).toEqual([])
-  simulator.freeze()
-  await expect.poll(() => missingOf(simulator, frail.arrived.values(), { client: 1 }), untilGateOpens).toEqual([])
-  await expectAllIn(out, simulator, { client: 2 })
-})
+test.concurrent(
+  'a full backlog pauses the streams that feed it only, and loses nothing',
+  { timeout: 90_000 },
+  async ({ expect }) => {
+    await using simulator = await startSimulator({ clients: [1, 2], world: lively })
+    await using redis = await startRedis()
+    await using folder = await openFolder()
+    await using frail = await startReceiver()
+    const out = folder.file('events')
+    await frail.mood('closed')
+    const config = await folder.write('tailrace.yaml', {
+      redis: { url: redis.url },
+      destinations: [syslogDestination('frail', frail.port, { backlogBytes: '8kb' }), fileDestination('file', out)],
+      inlineTenants: [
+        tenantOf(simulator, { name: 'acme', client: 1, destinations: ['frail'] }),
+        tenantOf(simulator, { name: 'bolt', client: 2, destinations: ['file'] }),
+      ],
+    })
+    await using running = await runDaemon(config)
+    await expect.poll(() => running.stream('acme')?.pausedBy, patient).toEqual(['frail'])
+    const read = running.stream('acme')?.eventsRead
+    const others = running.stream('bolt')?.eventsRead ?? 0
+    await expect.poll(() => running.stream('bolt')?.eventsRead, patient).toBeGreaterThan(others + 40)
+    expect(running.stream('acme')?.eventsRead).toBe(read)
+    expect(running.stream('bolt')?.pausedBy).toEqual([])
+    expect(running.destination('frail')?.backlogBytes).toBeLessThan(60_000)
+    await frail.mood('well')
+    await expect.poll(() => running.stream('acme')?.pausedBy, untilGateOpens).toEqual([])
+    simulator.freeze()
+    await expect.poll(() => missingOf(simulator, frail.arrived.values(), { client: 1 }), untilGateOpens).toEqual([])
+    await expectAllIn(out, simulator, { client: 2 })
+  },
+)
 
 // The long form, a million records: node test/acceptance/isolation-main.ts
 test.concurrent('a back-fill of 100 000 records holds up nobody', { timeout: 90_000 }, async ({ expect }) => {

@@ -5,7 +5,17 @@ import { startSimulator } from '../../src/simulator/simulator.ts'
 import type { Simulator } from '../../src/simulator/simulator.ts'
 import { startCluster } from '../redis-cluster.ts'
 import { startRedis } from '../redis.ts'
-import { eventsIn, expectAllIn, fetchStatus, fileDestination, openFolder, runDaemon, startProcess, tenantOf, twice } from './stage.ts'
+import {
+  eventsIn,
+  expectAllIn,
+  fetchStatus,
+  fileDestination,
+  openFolder,
+  runDaemon,
+  startProcess,
+  tenantOf,
+  twice,
+} from './stage.ts'
 import type { Folder } from './stage.ts'
 
 const client = 4711

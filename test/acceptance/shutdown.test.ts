@@ -67,7 +67,9 @@ async function expectAllArrived({ simulator, receiver }: Stage): Promise<void> {
   await vi.waitFor(() => expect(look()).toEqual([]), { timeout: 30_000, interval: 250 })
 }
 
-test.concurrent('SIGTERM ends it with 0 within the grace, its Redis with it, and nothing is lost', async ({ expect }) => {
+test.concurrent('SIGTERM ends it with 0 within the grace, its Redis with it, and nothing is lost', async ({
+  expect,
+}) => {
   await using stage = await openStage('5s')
   const { receiver, simulator } = stage
   {
@@ -93,7 +95,9 @@ test.concurrent('SIGTERM ends it with 0 within the grace, its Redis with it, and
   expect([...receiver.arrived.values()].filter(({ deliveries }) => deliveries.length > 1)).toEqual([])
 })
 
-test.concurrent('SIGTERM while the receiver stalls: the grace is kept, and what was in doubt is sent again', async ({ expect }) => {
+test.concurrent('SIGTERM while the receiver stalls: the grace is kept, and what was in doubt is sent again', async ({
+  expect,
+}) => {
   await using stage = await openStage('2s')
   const { receiver, simulator } = stage
   await receiver.mood('stalling')
@@ -114,7 +118,9 @@ test.concurrent('SIGTERM while the receiver stalls: the grace is kept, and what 
   expect(await again.ended()).toBe(0)
 })
 
-test.concurrent('a second SIGTERM ends it at once; its Redis lives on and is found again, also after SIGKILL', async ({ expect }) => {
+test.concurrent('a second SIGTERM ends it at once; its Redis lives on and is found again, also after SIGKILL', async ({
+  expect,
+}) => {
   await using stage = await openStage('60s')
   const { receiver, simulator } = stage
   await receiver.mood('stalling')

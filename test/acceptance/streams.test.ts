@@ -84,9 +84,12 @@ test.concurrent('a vulnerability is opened, changed, closed, and opened anew', a
   expect(ids(story)).toBe(4)
   // Those that stayed were told once.
   const all = await stage.all()
-  expect(all.filter(({ identity }) => identity !== '42').map(({ identity }) => identity).toSorted()).toEqual(
-    ['1', '2', '3', '4', '5', '6', '7'],
-  )
+  expect(
+    all
+      .filter(({ identity }) => identity !== '42')
+      .map(({ identity }) => identity)
+      .toSorted(),
+  ).toEqual(['1', '2', '3', '4', '5', '6', '7'])
   expect(isContiguous(all)).toBe(true)
 })
 
@@ -141,7 +144,9 @@ test.concurrent('rules and their conditions: created, changed, deleted', async (
   ])
 })
 
-test.concurrent('an attack that grows is one identity with revisions; one that returns to old content is told again', async ({ expect }) => {
+test.concurrent('an attack that grows is one identity with revisions; one that returns to old content is told again', async ({
+  expect,
+}) => {
   await using stage = await openStage({ attacks: { every: '1s', overlap: '1m', start: '10m' } })
   const { world } = stage.simulator
   const now = world.nowSeconds()

@@ -15,8 +15,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startRedis } from '../redis.ts'
 import { benchCredentials, destinationOf } from './setting.ts'
 
-const clients = [1, 2, 3, 4]
-const perClient = Number(process.env['BENCH_RECORDS'] ?? 50_000)
+const clients = [1, 2, 3, 4, 5, 6, 7, 8]
+const perClient = Number(process.env['BENCH_RECORDS'] ?? 40_000)
 const rounds = Number(process.env['BENCH_ROUNDS'] ?? 3)
 const total = clients.length * perClient
 
@@ -114,7 +114,14 @@ async function runThrough(url: string, simulator: Child, receiver: Child, port: 
   const settings = { redis: { url: redis.url }, http: { port: 0 }, log: { level: 'warn' }, inlineTenants: tenants }
   await writeFile(config, JSON.stringify({ ...settings, destinations: [destinationOf(port)] }))
   const before = [simulator, receiver].map((child) => usageOf(child.process.pid).cpu)
-  const daemon = launch('daemon', 'src/main.ts', 'run', '--config', config)
+  const daemon = launch(
+    'daemon',
+    ...(process.env['NODEARGS'] ?? '').split(' ').filter(Boolean),
+    'src/main.ts',
+    'run',
+    '--config',
+    config,
+  )
   daemon.lines.on('line', (line) => console.log(line))
   let counted = await ask(receiver, 'ask')
   while (counted.count < total) {
@@ -145,11 +152,13 @@ function median(numbers: number[]): number {
 const history = { attacks: perClient, spanSeconds: 80_000 }
 await using simulator = launch(
   'simulator',
-  ...['src/main.ts', 'simulate', '--port', '0', '--clients', clients.join(), '--attacks-per-second', '0'],
-  ...[
-    '--options',
-    JSON.stringify({ frozen: true, requestsPerSecond: 100_000, world: { history, rules: 0, vulnerabilities: 0 } }),
-  ],
+  'src/main.ts',
+  'simulate',
+  '--port=0',
+  `--clients=${clients.join()}`,
+  '--attacks-per-second=0',
+  '--options',
+  JSON.stringify({ frozen: true, requestsPerSecond: 100_000, world: { history, rules: 0, vulnerabilities: 0 } }),
 )
 const url = /http:\S+/.exec(await simulator.next())?.[0] ?? ''
 await using receiver = launch('receiver', 'test/bench/receiver.ts')

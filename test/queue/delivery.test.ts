@@ -91,8 +91,8 @@ async function openStage(
     outlets,
     async commit(count) {
       const [batch] = await makeBatches(eventsOf(count), [{ destination: 'soc', encoding: plain }], wide)
-      const lease = await store.begin(key, 'token', 1_000)
-      if (!batch || typeof lease === 'number') throw new Error('no batch, or no lease')
+      const lease = await store.begin(key, 'token', 1_000, 'live')
+      if (!batch || !('key' in lease)) throw new Error('no batch, or no lease')
       await store.commit(lease, { state: 'S', trouble: '', seen: [], last: [], batches: [batch] })
       return batch
     },
@@ -143,7 +143,7 @@ test('a poisonous record is isolated and set aside; all others are delivered, on
     confirmed.push(...ids)
   })
   const batch = await stage.commit(100)
-  await stage.outlets.relay(key, [batch])
+  await stage.outlets.relay(key, [batch], 'live')
   await expect.poll(() => stage.owed()).toBe(0)
   expect(confirmed.toSorted()).toEqual(
     idsOf(100)
@@ -176,7 +176,7 @@ test('while the receiver asks to wait, one probe at a time is let through, and n
   })
   const batches: Batch[] = []
   for (let i = 0; i < 6; i++) batches.push(await stage.commit(3))
-  await stage.outlets.relay(key, batches)
+  await stage.outlets.relay(key, batches, 'live')
   await expect.poll(() => stage.sends.length, { timeout: 15_000 }).toBeGreaterThan(4)
   expect(mostProbes).toBe(1)
   expect(stage.status.picture().destinations[0]).toMatchObject({ state: 'down', reason: 'refused: sink_throttled' })
@@ -197,7 +197,7 @@ test('refused credentials halt the destination; it is looked at again slowly and
   await using stage = await openStage(() => {
     if (refused) refuse('sink_credentials')
   })
-  await stage.outlets.relay(key, [await stage.commit(5)])
+  await stage.outlets.relay(key, [await stage.commit(5)], 'live')
   await expect.poll(() => stage.status.picture().destinations[0]?.state).toBe('halted')
   expect(stage.status.picture().destinations[0]).toMatchObject({
     reason: 'refused: sink_credentials',
@@ -219,7 +219,7 @@ test('of a batch that takes several sends, only what was not confirmed is sent a
     },
     { limits: { events: 4, bytes: 1 << 20 } },
   )
-  await stage.outlets.relay(key, [await stage.commit(10)])
+  await stage.outlets.relay(key, [await stage.commit(10)], 'live')
   await expect.poll(() => stage.owed()).toBe(0)
   expect(stage.sends.map(({ ids }) => ids)).toEqual([
     ['e0', 'e1', 'e2', 'e3'],
@@ -238,7 +238,7 @@ test('what was confirmed of a batch survives the death of who sent it', async ()
     { limits: { events: 4, bytes: 1 << 20 } },
   )
   const batch = await stage.commit(10)
-  await stage.outlets.relay(key, [batch])
+  await stage.outlets.relay(key, [batch], 'live')
   await expect.poll(() => stage.sends.length).toBe(2)
   // Another process finds the batch: it begins where the confirmations ended.
   const again: string[] = []
@@ -270,13 +270,13 @@ test('a batch that is queued again while it is under way, or after, is sent once
   const gate = Promise.withResolvers<void>()
   await using stage = await openStage(async () => gate.promise)
   const batch = await stage.commit(3)
-  await stage.outlets.relay(key, [batch])
+  await stage.outlets.relay(key, [batch], 'live')
   await expect.poll(() => stage.sends.length).toBe(1)
-  await stage.outlets.relay(key, [batch])
+  await stage.outlets.relay(key, [batch], 'live')
   await stage.outlets.sweep([key], 0)
   gate.resolve()
   await expect.poll(() => stage.owed()).toBe(0)
-  await stage.outlets.relay(key, [batch])
+  await stage.outlets.relay(key, [batch], 'live')
   await stage.outlets.sweep([key], 0)
   const queue = `${prefix}:{ship-soc}:ship-soc`
   await expect.poll(async () => stage.redis.client.llen(`${queue}:wait`)).toBe(0)
@@ -299,7 +299,7 @@ test('no more sends at once than the destination may take', async () => {
   })
   const batches: Batch[] = []
   for (let i = 0; i < 20; i++) batches.push(await stage.commit(1))
-  await stage.outlets.relay(key, batches)
+  await stage.outlets.relay(key, batches, 'live')
   await expect.poll(() => stage.owed()).toBe(0)
   expect(stage.sends.length).toBe(20)
   expect(stage.most()).toBeLessThanOrEqual(3)

@@ -43,14 +43,15 @@ const outlets: Outlet[] = [
 const limits = { events: 1000, bytes: 1 << 20 }
 
 async function begin(store: Store, token = 'token'): Promise<Lease> {
-  const lease = await store.begin(key, token, 1_000)
-  if (typeof lease === 'number') throw new Error('held')
+  const lease = await store.begin(key, token, 1_000, 'live')
+  if (!('key' in lease)) throw new Error('held')
   return lease
 }
 
 const seen = { identity: 'identity-012', version: 'version8', revision: 3, closed: false, mark: 4_000_000_000 }
 
-async function commits(redis: Redis | Cluster): Promise<void> {
+/** Returns how many keys of the batch are left. */
+async function commits(redis: Redis | Cluster): Promise<number> {
   const store = createStore(redis, 't')
   const batches = createBatches(redis, 't')
   const [batch] = await makeBatches(eventsOf(5), outlets, limits)
@@ -72,7 +73,6 @@ async function commits(redis: Redis | Cluster): Promise<void> {
   for (const destination of ['odd', 'soc', 'lake']) await batches.settle(ref, destination, { left: [], dead: [] })
   expect(await batches.load(ref, 'soc')).toBeUndefined()
   await batches.settle(ref, 'soc', { left: [], dead: [] })
-  expect(await redis.exists(streamKeys('t', key).batch(batch.id))).toBe(0)
   expect((await batches.owed(key, -1_000, 10)).size).toBe(0)
   expect(await batches.debts(key)).toEqual(
     expect.arrayContaining([
@@ -80,18 +80,19 @@ async function commits(redis: Redis | Cluster): Promise<void> {
       { destination: 'odd', batches: 0, bytes: 0, dead: 1 },
     ]),
   )
+  return await redis.exists(streamKeys('t', key).batch(batch.id))
 }
 
 test('a page is committed whole, shipped by whoever owes it, and gone when nobody does', async () => {
   await using redis = await startRedis()
-  await commits(redis.client)
+  expect(await commits(redis.client)).toBe(0)
 })
 
 test('the same on a Redis Cluster', async () => {
   await using cluster = await startCluster()
   const client = connectRedis({ url: cluster.url, prefix: 't' }, 'commands')
   try {
-    await commits(client)
+    expect(await commits(client)).toBe(0)
   } finally {
     client.disconnect()
   }
@@ -101,15 +102,29 @@ test('a commit is refused after a takeover, and after another commit', async () 
   await using redis = await startRedis()
   const store = createStore(redis.client, 't')
   const nothing = { state: '', trouble: '', seen: [], last: [], batches: [] }
-  const stopped = await store.begin(key, 'stopped', 1)
-  if (typeof stopped === 'number') throw new Error('held')
-  await expect.poll(async () => typeof (await store.begin(key, 'other', 5_000))).toBe('object')
+  const stopped = await store.begin(key, 'stopped', 1, 'live')
+  if (!('key' in stopped)) throw new Error('held')
+  await expect.poll(async () => 'key' in (await store.begin(key, 'other', 5_000, 'live'))).toBe(true)
   await expect(store.commit(stopped, nothing)).rejects.toMatchObject({ code: 'lease_lost' })
   expect(await store.renew(stopped, 1_000)).toBe(false)
-  expect(await store.begin(key, 'third', 1_000)).toBeGreaterThan(1_000)
+  expect(await store.begin(key, 'third', 1_000, 'live')).toMatchObject({ lane: 'live' })
   const other = await begin(store, 'other')
   await store.commit(other, nothing)
   await expect(store.commit(other, nothing)).rejects.toMatchObject({ code: 'lease_lost' })
+})
+
+test('a deep turn gives way to a live one that waits', async () => {
+  await using redis = await startRedis()
+  const store = createStore(redis.client, 't')
+  const deep = await store.begin(key, 'deep', 5_000, 'deep')
+  if (!('key' in deep)) throw new Error('held')
+  expect(await store.begin(key, 'live', 5_000, 'live')).toMatchObject({ lane: 'deep' })
+  await store.commit(deep, { state: '', trouble: '', seen: [], last: [], batches: [] })
+  expect(await store.begin(key, 'deep again', 5_000, 'deep')).toMatchObject({ waitMs: 100 })
+  const live = await store.begin(key, 'live', 5_000, 'live')
+  if (!('key' in live)) throw new Error('held')
+  await store.release(live, '')
+  expect(await store.begin(key, 'deep again', 5_000, 'deep')).toHaveProperty('key')
 })
 
 test('an emptied script cache is no error', async () => {

@@ -81,6 +81,7 @@ test('a request that never ends holds its slot for its longest time only', async
   crashed.close()
   const limit = createLimit({ ...options, redis: redis.client, requestsPerSecond: 1 })
   const release = await limit.admit(never)
+  expect(release).toBeTypeOf('function')
   release()
   limit.close()
 })
