@@ -119,7 +119,7 @@ export const mainOptions = {
   queue: {
     batchBytes: size('1mb', 'Events that are queued as one have no more bytes than this, uncompressed.', '1kb', '64mb'),
     backlogBytes: size('256mb', 'What may wait for one destination, compressed. Then its streams pause.', '1mb'),
-    memoryBytes: size('64mb', 'Pages that are in memory at the same time have no more bytes than this.', '1mb'),
+    memoryBytes: size('32mb', 'Pages that are in memory at the same time have no more bytes than this.', '1mb'),
   },
   simulator: {
     enabled: flag('Whether the built-in simulator of the service runs. Tenants reach it as the instance simulator.'),

@@ -5,8 +5,10 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { stillWorld } from '../../src/simulator/life.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
+import type { Simulator } from '../../src/simulator/simulator.ts'
 import { startRedis } from '../redis.ts'
 import { fileDestination, openFolder, startProcess, tenantOf } from './stage.ts'
+import type { DaemonProcess } from './stage.ts'
 
 export interface LimitFigures {
   readonly replicas: number
@@ -29,7 +31,14 @@ export interface LimitFigures {
 
 export interface LimitChoice {
   readonly replicas: number
+  /** How long a window is. */
   readonly seconds: number
+  /** Of so many windows the best one counts: for machines that are busy with other things. Default: 1. */
+  readonly windows?: number
+  /** A mean that needs no further window. */
+  readonly enough?: number
+  /** Requests before the first window: each daemon must learn how long one takes. Default: 3 s of them for each. */
+  readonly before?: number
   readonly tenants?: number
   readonly service?: object
 }
@@ -39,13 +48,16 @@ const highestRate = 500
 export async function measureLimit({
   replicas,
   seconds,
+  windows = 1,
+  enough = 0,
+  before = replicas * 3 * highestRate,
   tenants = 100,
   service = {},
 }: LimitChoice): Promise<LimitFigures> {
   await using stack = new AsyncDisposableStack()
   const clients = Array.from({ length: tenants }, (_, i) => i + 1)
-  // Pages of ten: enough of them for half a minute at the limit.
-  const perClient = Math.ceil(((seconds + 20) * highestRate * 10) / tenants)
+  // Pages of ten: more of them than can be read meanwhile.
+  const perClient = Math.ceil(((seconds * windows * highestRate + before) * 1.2 * 10) / tenants)
   const world = { ...stillWorld, history: { attacks: perClient, spanSeconds: 80_000 } }
   const options = { clients, latencyMs: 50, requestsPerSecond: highestRate, world, frozen: true }
   const simulator = stack.use(await startSimulator(options))
@@ -64,41 +76,50 @@ export async function measureLimit({
     })
     daemons.push(stack.use(startProcess(['run', '--config', config])))
   }
-  // Steady: each daemon has made as many requests as it needs to know how long one takes.
   const giveUpAt = performance.now() + 60_000
-  while (simulator.stats.report().total < replicas * 3 * highestRate && performance.now() < giveUpAt) await delay(100)
-  const whole = simulator.stats.report()
-  simulator.stats.reset()
-  const before = { at: performance.now(), own: process.cpuUsage(), others: await Promise.all(daemons.map(cpuSeconds)) }
+  while (simulator.stats.report().total < before && performance.now() < giveUpAt) await delay(100)
+  let best: Window | undefined
+  for (let n = 0; n < windows && (best === undefined || best.mean < enough); n++) {
+    const window = await watchWindow(simulator, daemons, seconds)
+    if (window.mean > (best?.mean ?? -1)) best = window
+  }
+  if (!best) throw new Error('there was no window')
+  const { operations, highestPerSecond } = simulator.stats.report()
+  const odd = Object.entries(operations).flatMap(([operation, counts]) =>
+    Object.entries(counts)
+      .filter(([outcome]) => outcome !== '200')
+      .map(([outcome, count]) => ({ operation, outcome, count })),
+  )
+  return {
+    replicas,
+    ...best,
+    highest: highestPerSecond,
+    throttled: odd.filter(({ outcome }) => outcome === '429').reduce((sum, { count }) => sum + count, 0),
+    odd: odd.map(({ operation, outcome, count }) => `${operation} ${outcome}: ${count}`),
+    complaints: daemons.flatMap((daemon) => daemon.lines().map(({ msg }) => msg)),
+  }
+}
+
+type Window = Pick<LimitFigures, 'seconds' | 'mean' | 'cores' | 'ownCores' | 'longestLagMs'>
+
+async function watchWindow(simulator: Simulator, daemons: readonly DaemonProcess[], seconds: number): Promise<Window> {
+  const { total } = simulator.stats.report()
+  const [own, others, from] = [process.cpuUsage(), await Promise.all(daemons.map(cpuSeconds)), performance.now()]
   let longestLagMs = 0
-  while (performance.now() - before.at < seconds * 1_000) {
+  while (performance.now() - from < seconds * 1_000) {
     const asked = performance.now()
     await delay(20)
     longestLagMs = Math.max(longestLagMs, performance.now() - asked - 20)
   }
-  const steady = simulator.stats.report()
-  const took = (performance.now() - before.at) / 1_000
-  const own = process.cpuUsage(before.own)
+  const took = (performance.now() - from) / 1_000
+  const used = process.cpuUsage(own)
   const after = await Promise.all(daemons.map(cpuSeconds))
-  const reports = [whole, steady]
-  const outcomes = reports.flatMap(({ operations }) =>
-    Object.entries(operations).flatMap(([operation, counts]) =>
-      Object.entries(counts).map(([outcome, count]) => ({ operation, outcome, count })),
-    ),
-  )
   return {
-    replicas,
     seconds: took,
-    highest: Math.max(...reports.map(({ highestPerSecond }) => highestPerSecond)),
-    mean: steady.total / took,
-    throttled: outcomes.filter(({ outcome }) => outcome === '429').reduce((sum, { count }) => sum + count, 0),
-    odd: outcomes
-      .filter(({ outcome }) => outcome !== '200')
-      .map((odd) => `${odd.operation} ${odd.outcome}: ${odd.count}`),
-    cores: after.map((cpu, i) => (cpu - (before.others[i] ?? 0)) / took),
-    ownCores: (own.user + own.system) / 1e6 / took,
+    mean: (simulator.stats.report().total - total) / took,
+    cores: after.map((cpu, i) => (cpu - (others[i] ?? 0)) / took),
+    ownCores: (used.user + used.system) / 1e6 / took,
     longestLagMs,
-    complaints: daemons.flatMap((daemon) => daemon.lines().map(({ msg }) => msg)),
   }
 }
 

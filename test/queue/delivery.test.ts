@@ -182,10 +182,8 @@ test('while the receiver asks to wait, one probe at a time is let through, and n
   expect(stage.status.picture().destinations[0]).toMatchObject({ state: 'down', reason: 'refused: sink_throttled' })
   // The probes keep to what the receiver asked for.
   const probes = stage.sends.slice(2).map(({ at }) => at)
-  for (const [i, at] of probes.entries()) {
-    const before = probes[i - 1]
-    if (before !== undefined) expect(at - before).toBeGreaterThanOrEqual(290)
-  }
+  const pauses = probes.slice(1).map((at, i) => at - (probes[i] ?? 0))
+  expect(Math.min(...pauses)).toBeGreaterThanOrEqual(290)
   expect(await stage.dead()).toEqual({})
   waiting = false
   await expect.poll(() => stage.owed(), { timeout: 40_000 }).toBe(0)
