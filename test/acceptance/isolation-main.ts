@@ -4,7 +4,7 @@
 import { backfillBesideSmall } from './isolation-scene.ts'
 
 const records = Number(process.argv[2] ?? 1_000_000)
-const figures = await backfillBesideSmall(records, 1_800_000)
+const figures = await backfillBesideSmall(records, 2, 1_800_000)
 const { delivered, seconds, oldestWatermark, everySeconds, longestDelayMs, mostMemoryMb } = figures
 console.log(`records: ${records}, delivered: ${delivered}`)
 console.log(`seconds: ${seconds.toFixed(1)}, records a second: ${Math.round(delivered / seconds)}`)

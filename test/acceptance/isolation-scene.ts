@@ -23,14 +23,18 @@ export interface BackfillFigures {
   readonly mostMemoryMb: number
 }
 
-export async function backfillBesideSmall(records: number, timeoutMs: number): Promise<BackfillFigures> {
+/** Both tenants are looked at every so many seconds. */
+export async function backfillBesideSmall(
+  records: number,
+  everySeconds: number,
+  timeoutMs: number,
+): Promise<BackfillFigures> {
   await using stack = new AsyncDisposableStack()
   const simulator = stack.use(await startSimulator({ world: stillWorld, frozen: true, clients: [1, 2] }))
   simulator.world.addHistory(1, { attacks: records, spanSeconds: 80_000 })
   const redis = stack.use(await startRedis())
   const folder = stack.use(await openFolder())
   const [big, small] = [folder.file('big'), folder.file('small')]
-  const everySeconds = 2
   const timeline = { every: `${everySeconds}s`, overlap: '1m', start: '24h' }
   const streams = { attacks: { ...timeline, reconcileEvery: '24h' } }
   const config = await folder.write('tailrace.yaml', {
