@@ -117,7 +117,7 @@ export const mainOptions = {
     grace: duration('30s', 'How long batches under way may take to be confirmed when Tailrace is told to stop.'),
   },
   queue: {
-    batchBytes: size('1mb', 'Events that are queued as one have no more bytes than this, uncompressed.', '1kb', '64mb'),
+    batchBytes: size('2mb', 'Events that are queued as one have no more bytes than this, uncompressed.', '1kb', '64mb'),
     backlogBytes: size('256mb', 'What may wait for one destination, compressed. Then its streams pause.', '1mb'),
     memoryBytes: size('32mb', 'Pages that are in memory at the same time have no more bytes than this.', '1mb'),
   },

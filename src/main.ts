@@ -103,3 +103,5 @@ async function main(): Promise<ExitCode> {
 }
 
 process.exitCode = await main()
+// All is closed. What a library still retries (a Redis that is away) is no reason to stay.
+setTimeout(() => process.exit(), 500).unref()

@@ -58,13 +58,22 @@ export function openWorker<Data>(
 
 /** BullMQ's own close has no time limit: past the grace, what still runs is left to the stalled check. */
 export async function closeWorker(worker: Worker, graceMs: number): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<'late'>()
-  const timer = setTimeout(resolve, graceMs, 'late')
+  const closed = worker.close()
+  if (await within(graceMs, closed)) return
+  worker.cancelAllJobs('shutting down')
+  // Where Redis is away it never closes, and to close it by force would only wait for the same promise.
+  await within(cancelledMs, closed)
+}
+
+/** From the cancellation of its jobs to the end of a worker, at most. */
+const cancelledMs = 1_000
+
+/** Whether the work was done in time. */
+async function within(ms: number, work: Promise<void>): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(resolve, ms, false)
   try {
-    const closed = worker.close().then(() => 'closed' as const)
-    if ((await Promise.race([closed, late])) === 'closed') return
-    worker.cancelAllJobs('shutting down')
-    await worker.close(true)
+    return await Promise.race([work.then(() => true), late])
   } finally {
     clearTimeout(timer)
   }

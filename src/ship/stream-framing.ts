@@ -24,15 +24,14 @@ export function lines(messages: readonly Uint8Array[]): Buffer {
 }
 
 function counted(messages: readonly Uint8Array[]): Buffer {
-  const counts = messages.map((message) => `${message.length} `)
-  const joined = Buffer.allocUnsafe(
-    messages.reduce((sum, message, index) => sum + message.length + (counts[index]?.length ?? 0), 0),
-  )
+  // A length has ten digits at the most.
+  const joined = Buffer.allocUnsafe(messages.reduce((sum, message) => sum + message.length + 11, 0))
   let at = 0
-  for (const [index, message] of messages.entries()) {
-    at += joined.write(counts[index] ?? '', at, 'latin1')
+  for (const message of messages) {
+    for (const digit of String(message.length)) joined[at++] = digit.charCodeAt(0)
+    joined[at++] = 0x20
     joined.set(message, at)
     at += message.length
   }
-  return joined
+  return joined.subarray(0, at)
 }

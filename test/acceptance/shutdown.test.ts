@@ -9,6 +9,7 @@ import { startSimulator } from '../../src/simulator/simulator.ts'
 import type { Simulator } from '../../src/simulator/simulator.ts'
 import { startReceiver } from '../faults/receiver.ts'
 import type { Receiver } from '../faults/receiver.ts'
+import { startRedis } from '../redis.ts'
 import { fetchStatus, missingOf, openFolder, startProcess, syslogDestination, tenantOf } from './stage.ts'
 import type { Folder } from './stage.ts'
 
@@ -20,6 +21,8 @@ interface Stage extends AsyncDisposable {
   readonly receiver: Receiver
   readonly folder: Folder
   readonly config: string
+  /** The same with a Redis of its own. */
+  configure(url: string): Promise<string>
   /** The redis-server of the data folder, as its record names it. */
   server(): Promise<ProcessMark>
 }
@@ -31,13 +34,15 @@ async function openStage(grace: string): Promise<Stage> {
   const simulator = stack.use(await startSimulator({ clients: [client], world }))
   const receiver = stack.use(await startReceiver())
   const folder = stack.use(await openFolder())
-  const config = await folder.write('tailrace.yaml', {
-    redis: { data: folder.file('data') },
-    http: { port: 0 },
-    shutdown: { grace },
-    destinations: [syslogDestination('siem', receiver.port)],
-    inlineTenants: [tenantOf(simulator, { name: 'acme', client })],
-  })
+  const configure = async (url: string): Promise<string> =>
+    folder.write('tailrace.yaml', {
+      redis: { url, data: folder.file('data') },
+      http: { port: 0 },
+      shutdown: { grace },
+      destinations: [syslogDestination('siem', receiver.port)],
+      inlineTenants: [tenantOf(simulator, { name: 'acme', client })],
+    })
+  const config = await configure('')
   const record = folder.file('data/redis/server.json')
   const server = async (): Promise<ProcessMark> => {
     const mark = parseMark(await readFile(record, 'utf8'))
@@ -53,7 +58,15 @@ async function openStage(grace: string): Promise<Stage> {
     await vi.waitFor(async () => expect(await lives(mark)).toBe(false), patient)
   })
   const kept = stack.move()
-  return { simulator, receiver, folder, config, server, [Symbol.asyncDispose]: async () => kept.disposeAsync() }
+  return {
+    simulator,
+    receiver,
+    folder,
+    config,
+    configure,
+    server,
+    [Symbol.asyncDispose]: async () => kept.disposeAsync(),
+  }
 }
 
 /** Events have been read, and so are on their way. */
@@ -168,4 +181,27 @@ test.concurrent('a second daemon on the same data folder is refused', async ({ e
   await expect.poll(() => stage.receiver.arrived.size, patient).toBeGreaterThan(size)
   first.signal('SIGTERM')
   expect(await first.ended()).toBe(0)
+})
+
+test.concurrent('SIGTERM while Redis is away ends it soon after the grace, and nothing is lost', async ({ expect }) => {
+  await using stage = await openStage('3s')
+  await using redis = await startRedis('--appendonly', 'yes')
+  const config = await stage.configure(redis.url)
+  {
+    await using daemon = startProcess(['run', '--config', config])
+    await expect.poll(() => stage.receiver.arrived.size, patient).toBeGreaterThan(20)
+    await redis.kill()
+    await expect.poll(() => daemon.output(), patient).toContain('Redis does not answer')
+    const asked = Date.now()
+    daemon.signal('SIGTERM')
+    expect(await daemon.ended()).toBe(0)
+    // Polling, then shipping, then a second each for what does not answer.
+    expect(Date.now() - asked).toBeLessThan(9_000)
+  }
+  await redis.start()
+  stage.simulator.freeze()
+  await using again = startProcess(['run', '--config', config])
+  await expectAllArrived(stage)
+  again.signal('SIGTERM')
+  expect(await again.ended()).toBe(0)
 })

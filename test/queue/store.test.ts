@@ -9,29 +9,10 @@ import type { Lease, Store } from '../../src/queue/store.ts'
 import { connectRedis } from '../../src/redis.ts'
 import { startCluster } from '../redis-cluster.ts'
 import { startRedis } from '../redis.ts'
+import { eventsOf } from './events.ts'
 import type { Cluster, Redis } from 'ioredis'
 
 const key = 'acme/attacks' as const
-
-export function eventsOf(count: number, text = ''): SecurityEvent[] {
-  return Array.from({ length: count }, (_, i) => ({
-    id: `e${i}`,
-    revision: 1,
-    sequence: i + 1,
-    action: 'created',
-    kind: 'attack',
-    time: 1_800_000_000_000 + i,
-    observedTime: 1_800_000_000_000,
-    tenant: 'acme',
-    client: 1,
-    stream: 'attacks',
-    identity: `i${i}`,
-    severity: 5,
-    body: { watermark: 0 },
-    record: {},
-    recordJson: JSON.stringify({ text }),
-  }))
-}
 
 const plain = { key: 'plain', encode: (event: SecurityEvent) => `${event.id} ${event.recordJson}` }
 const odd = { key: 'odd', encode: (event: SecurityEvent) => (event.sequence % 2 === 1 ? event.id : undefined) }
