@@ -116,7 +116,7 @@ test('an empty file is the defaults', async () => {
     http: { host: '127.0.0.1', port: 9464 },
     log: { level: 'info', pretty: false },
     shutdown: { grace: 30_000 },
-    queue: { batchBytes: 1024 ** 2, backlogBytes: 256 * 1024 ** 2, memoryBytes: 64 * 1024 ** 2 },
+    queue: { batchBytes: 2 * 1024 ** 2, backlogBytes: 256 * 1024 ** 2, memoryBytes: 32 * 1024 ** 2 },
     simulator: { enabled: false },
     receiver: { enabled: false },
     destinations: [],

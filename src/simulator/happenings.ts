@@ -63,7 +63,7 @@ export function openVulnerability({ world, options, random, client }: One): void
 
 export function changeVulnerability(one: One): void {
   const { world, random, client } = one
-  const [first, ...rest] = world.records('vulnerabilities', client)
+  const [first, ...rest] = inOrder(world.records('vulnerabilities', client))
   if (first === undefined || random.chance(0.25)) return openVulnerability(one)
   const record = random.pick([first, ...rest])
   const now = world.nowSeconds()
@@ -84,7 +84,7 @@ export function changeVulnerability(one: One): void {
 }
 
 export function changeRules({ world, options, random, client }: One): void {
-  const [first, ...rest] = world.records('rules', client)
+  const [first, ...rest] = inOrder(world.records('rules', client))
   if (first === undefined || random.chance(0.4)) {
     const draft = randomRule(random, client)
     createRule(world, { ...draft, ...(random.chance(options.oddShare) ? { comment: 'a|b=c\nd \u2028 "e"' } : {}) })
@@ -94,4 +94,9 @@ export function changeRules({ world, options, random, client }: One): void {
   const identity = String(rule['id'])
   if (random.chance(0.5)) deleteRule(world, client, identity)
   else world.update('rules', client, identity, { comment: random.word(8), updated_at: world.nowSeconds() })
+}
+
+/** By id: the order of the lists depends on the clock, and what is picked from them must not. */
+function inOrder(records: readonly ServiceRecord[]): ServiceRecord[] {
+  return records.toSorted((a, b) => Number(a['id']) - Number(b['id']))
 }
