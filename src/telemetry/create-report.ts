@@ -120,8 +120,9 @@ function readFacts({ metrics, log, say }: Tellers): ReadFacts {
     backlogFull({ tenant, stream, destination, full }) {
       metrics.streamPaused.set({ tenant, stream, destination }, full ? 1 : 0)
       const about = { tenant, stream, destination }
-      if (full) log.warn(about, 'reading pauses: the backlog of the destination is full')
-      else log.info(about, 'reading goes on: the backlog of the destination has room')
+      const what = destination === 'redis' ? 'the memory of Redis' : `the backlog of ${destination}`
+      if (full) log.warn(about, `reading pauses: ${what} is full`)
+      else log.info(about, `reading goes on: ${what} has room`)
     },
     gapDeclared({ tenant, stream, from, to, reason }) {
       metrics.gaps.inc({ tenant, stream })

@@ -193,3 +193,23 @@ test.concurrent.for(['withoutVulnerability', 'withVulnerability'] as const)(
     await expect.poll(async () => namesOf('incidents'), patient).toEqual([`incident ${chosen}`])
   },
 )
+
+test.concurrent('what cannot be read by any means is declared, and does not hold up what is new', async ({
+  expect,
+}) => {
+  // No closed ranges, and no offsets beyond 40: of 200 attacks, most are out of reach.
+  const deaf = { closedRanges: 'refused', offsetMax: 40, pageMax: 20 } as const
+  const history = { attacks: 200, spanSeconds: 400 }
+  await using stage = await openStage(
+    { attacks: { every: '1s', start: '10m', overlap: '8m', pageSize: 20 } },
+    { ...deaf, world: { ...stillWorld, history } },
+  )
+  const gaps = async (): Promise<EventLine[]> => (await stage.all()).filter(({ action }) => action === 'gap')
+  await expect.poll(async () => (await gaps()).length, patient).toBeGreaterThan(0)
+  const now = stage.simulator.world.nowSeconds()
+  const frame = { client, raw: 'new', first: now, last: now, hits: 1, vulnerability: null }
+  const attack = makeAttack(createRandom(9), frame)
+  stage.simulator.world.add('attacks', attack)
+  await expect.poll(async () => actions(await stage.of(String(attack['attackid']))), patient).toEqual(['created'])
+  expect(isContiguous(await stage.all())).toBe(true)
+})

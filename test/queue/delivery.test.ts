@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { TailraceError } from '../../src/errors.ts'
 import type { ErrorCode, ErrorDetails } from '../../src/errors.ts'
-import type { SecurityEvent } from '../../src/event.ts'
 import { makeBatches } from '../../src/queue/batch.ts'
 import type { Batch } from '../../src/queue/batch.ts'
 import { createBatches } from '../../src/queue/batches.ts'
@@ -21,6 +20,7 @@ import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { createStatus } from '../../src/telemetry/status.ts'
 import type { Status } from '../../src/telemetry/status.ts'
 import { startRedis } from '../redis.ts'
+import { eventsOf } from './events.ts'
 import { logInMemory } from '../telemetry/facts.ts'
 
 const key = 'acme/attacks' as const
@@ -112,26 +112,6 @@ async function openStage(
 
 function refuse(code: ErrorCode, details?: ErrorDetails): never {
   throw new TailraceError(code, `refused: ${code}`, details)
-}
-
-function eventsOf(count: number): SecurityEvent[] {
-  return Array.from({ length: count }, (_, i) => ({
-    id: `e${i}`,
-    revision: 1,
-    sequence: i + 1,
-    action: 'created',
-    kind: 'attack',
-    time: 1_800_000_000_000 + i,
-    observedTime: 1_800_000_000_000,
-    tenant: 'acme',
-    client: 1,
-    stream: 'attacks',
-    identity: `i${i}`,
-    severity: 5,
-    body: { watermark: 0 },
-    record: {},
-    recordJson: '{}',
-  }))
 }
 
 const idsOf = (count: number): string[] => eventsOf(count).map(({ id }) => id)
