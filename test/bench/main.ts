@@ -114,7 +114,7 @@ async function runThrough(url: string, simulator: Child, receiver: Child, port: 
   const settings = { redis: { url: redis.url }, http: { port: 0 }, log: { level: 'warn' }, inlineTenants: tenants }
   await writeFile(config, JSON.stringify({ ...settings, destinations: [destinationOf(port)] }))
   const before = [simulator, receiver].map((child) => usageOf(child.process.pid).cpu)
-  const daemon = launch('daemon', '--max-semi-space-size=32', 'src/main.ts', 'run', '--config', config)
+  const daemon = launch('daemon', '--max-semi-space-size=16', 'src/main.ts', 'run', '--config', config)
   daemon.lines.on('line', (line) => console.log(line))
   let counted = await ask(receiver, 'ask')
   while (counted.count < total) {
