@@ -1,6 +1,7 @@
 // A turn under its lease.
 
 import type { StreamKey } from '../event.ts'
+import type { Changes } from './changes.ts'
 import type { Pass } from './pass.ts'
 import type { Lease, NextTurn, PollPorts, Subscription } from './ports.ts'
 import { beginDeep } from './state.ts'
@@ -15,8 +16,37 @@ export interface Held<L extends Lease, B> {
   readonly lane: 'live' | 'deep'
 }
 
+/** What a turn has brought, besides the state. */
+export interface Brought<B> {
+  readonly seen?: Changes['seen']
+  readonly last?: Changes['last']
+  readonly batches?: readonly B[]
+}
+
+/** Ends a turn that has succeeded: its lane's trouble is over, and all that it brought is kept with the state. */
+export async function commit<L extends Lease, B>(
+  held: Held<L, B>,
+  state: PollState,
+  { seen = [], last = [], batches = [] }: Brought<B> = {},
+): Promise<void> {
+  const { ports, lease } = held
+  await ports.store.commit(lease, { state: JSON.stringify(state), trouble: remaining(held), seen, last, batches })
+}
+
+/** What cannot be queued now stays in the outbox; the sweep queues it. */
+export async function relay<L extends Lease, B>(
+  { ports, sub, lane }: Held<L, B>,
+  batches: readonly B[],
+): Promise<void> {
+  try {
+    await ports.relay(sub.key, batches, lane)
+  } catch (thrown) {
+    ports.report.failed({ error: ports.coded(thrown), during: `queuing batches of ${sub.key}` })
+  }
+}
+
 /** The troubles that remain when a turn of this lane has succeeded, as text. */
-export function remaining({ troubles, lane }: Pick<Held<Lease, unknown>, 'troubles' | 'lane'>): string {
+function remaining({ troubles, lane }: Pick<Held<Lease, unknown>, 'troubles' | 'lane'>): string {
   const { [lane]: _over, ...others } = troubles
   return Object.keys(others).length === 0 ? '' : JSON.stringify(others)
 }

@@ -2,7 +2,7 @@
 // missing; after a reconciliation, for what is too old to be met again.
 
 import { goneOf } from './changes.ts'
-import { nameOf, remaining, withDeep } from './held.ts'
+import { commit, nameOf, relay, withDeep } from './held.ts'
 import type { Held } from './held.ts'
 import type { Pass } from './pass.ts'
 import type { Lease } from './ports.ts'
@@ -36,19 +36,13 @@ async function closeMissing<L extends Lease, B>(held: Held<L, B>, pass: Pass): P
   const next = more
     ? { ...counted, [lane]: { ...pass, missing: scanned.cursor, step: pass.step + 1 } }
     : inventoryDone(held, counted, pass)
-  await ports.store.commit(lease, {
-    trouble: remaining(held),
-    state: JSON.stringify(next),
-    seen: gone.seen,
-    last: gone.last,
-    batches,
-  })
+  await commit(held, next, { seen: gone.seen, last: gone.last, batches })
   ports.report.pageCommitted({ ...nameOf(sub), created: 0, updated: 0, closed: gone.events.length, known: 0, late: [] })
   if (!more && pass.start !== null && lane === 'live') {
     const completeAt = pass.start * 1000
     ports.report.watermarkMoved({ ...nameOf(sub), completeAt, clockSkewMs: completeAt - pass.begunAt })
   }
-  await ports.relay(sub.key, batches, lane)
+  await relay(held, batches)
   return next
 }
 
@@ -64,12 +58,6 @@ async function prune<L extends Lease, B>(held: Held<L, B>, pass: Pass): Promise<
   const more = scanned.cursor !== '0'
   const goOn = { ...pass, missing: scanned.cursor, step: pass.step + 1 }
   const next = more ? { ...state, [lane]: goOn } : withDeep(sub, { ...state, [lane]: null }, lease.now)
-  await ports.store.commit(lease, {
-    trouble: remaining(held),
-    state: JSON.stringify(next),
-    seen: [],
-    last: [],
-    batches: [],
-  })
+  await commit(held, next)
   return next
 }

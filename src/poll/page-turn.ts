@@ -3,7 +3,7 @@
 import { TailraceError } from '../errors.ts'
 import { changesOf, entriesOf, streamEvent } from './changes.ts'
 import type { ChangeContext, Changes, ReadRecord } from './changes.ts'
-import { nameOf, remaining, withDeep } from './held.ts'
+import { commit, nameOf, relay, withDeep } from './held.ts'
 import type { Held } from './held.ts'
 import { advance, isFull, watermarkAfter, withLimit, withoutRanges } from './pass.ts'
 import type { Outcome, Pass } from './pass.ts'
@@ -46,13 +46,7 @@ async function learnClock<L extends Lease, B>(held: Held<L, B>, signal: AbortSig
     rhythm: sub.rhythm,
   })
   const next = { ...born, live: beginAfterBirth(held, born) }
-  await ports.store.commit(lease, {
-    trouble: remaining(held),
-    state: JSON.stringify(next),
-    seen: [],
-    last: [],
-    batches: [],
-  })
+  await commit(held, next)
   return next
 }
 
@@ -82,18 +76,12 @@ async function ask<L extends Lease, B>(
 
 /** Goes on without what was refused: with smaller pages, without closed ranges, or with a declared gap. */
 async function goRound<L extends Lease, B>(held: Held<L, B>, pass: Pass, error: TailraceError): Promise<PollState> {
-  const { state, ports, lease, lane } = held
+  const { state, lane } = held
   if (error.code === 'service_rejected' && pass.cursor.to === null) return await declareGap(held, pass, error.message)
   const again = error.code === 'service_too_large' ? withLimit(pass, pass.limit >> 1) : withoutRanges(pass)
   const refused = again.pager !== pass.pager ? rangesRefused(state) : {}
   const next: PollState = { ...state, ...refused, [lane]: { ...again, step: pass.step + 1 } }
-  await ports.store.commit(lease, {
-    trouble: remaining(held),
-    state: JSON.stringify(next),
-    seen: [],
-    last: [],
-    batches: [],
-  })
+  await commit(held, next)
   return next
 }
 
@@ -111,13 +99,7 @@ async function declareGap<L extends Lease, B>(held: Held<L, B>, pass: Pass, reas
     pass.purpose === 'inventory'
       ? { ...told, [held.lane]: null }
       : completed(held, told, { ...pass, step: pass.step + 1 })
-  await ports.store.commit(lease, {
-    trouble: remaining(held),
-    state: JSON.stringify(done),
-    seen: [],
-    last: [],
-    batches,
-  })
+  await commit(held, done, { batches })
   ports.report.gapDeclared({ ...nameOf(sub), from, to, reason })
   await relay(held, batches)
   return done
@@ -140,13 +122,7 @@ async function takePage<L extends Lease, B>(held: Held<L, B>, pass: Pass, answer
   const batches = changes.events.length === 0 ? [] : await ports.encode(sub, changes.events)
   const late = pass.purpose === 'live' ? latenessOf(changes, state) : []
   const committed = { ...next, latest: Math.max(next.latest, ...late) }
-  await ports.store.commit(lease, {
-    trouble: remaining(held),
-    state: JSON.stringify(committed),
-    seen: changes.seen,
-    last: changes.last,
-    batches,
-  })
+  await commit(held, committed, { seen: changes.seen, last: changes.last, batches })
   ports.report.pageCommitted({ ...nameOf(sub), ...changes.counts, late })
   tell(held, pass, outcome, Date.now() - startedAt)
   await relay(held, batches)
@@ -231,13 +207,4 @@ function tell<L extends Lease, B>({ ports, sub, lease }: Held<L, B>, pass: Pass,
   const completeAt = done.start * 1000
   if (pass.purpose === 'live')
     report.watermarkMoved({ ...nameOf(sub), completeAt, clockSkewMs: completeAt - done.begunAt })
-}
-
-/** What cannot be queued now stays in the outbox; the sweep queues it. */
-async function relay<L extends Lease, B>({ ports, sub, lane }: Held<L, B>, batches: readonly B[]): Promise<void> {
-  try {
-    await ports.relay(sub.key, batches, lane)
-  } catch (thrown) {
-    ports.report.failed({ error: ports.coded(thrown), during: `queuing batches of ${sub.key}` })
-  }
 }

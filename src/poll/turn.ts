@@ -1,6 +1,7 @@
 // One turn: at most one request to the service, and one commit of what it brought.
 
 import { randomBytes } from 'node:crypto'
+import { backoffMs } from '../backoff.ts'
 import type { TailraceError } from '../errors.ts'
 import { nameOf, turnOf } from './held.ts'
 import type { Held } from './held.ts'
@@ -125,8 +126,6 @@ async function fail<L extends Lease, B>(turn: NextTurn, held: Held<L, B>, thrown
 
 function retryAfter(error: TailraceError, failures: number): number {
   if (error.remedy === 'halt' || error.remedy === 'stop') return haltedMs
-  const bound = Math.min(retry.highestMs, retry.firstMs * 2 ** Math.min(failures - 1, 20))
-  const wait = Math.round(bound * (0.1 + 0.9 * Math.random()))
   if (error.remedy === 'wait') return (error.waitMs ?? 5_000) + Math.round(Math.random() * 250)
-  return Math.max(wait, error.waitMs ?? 0)
+  return Math.max(backoffMs(failures, retry), error.waitMs ?? 0)
 }

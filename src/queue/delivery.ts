@@ -6,7 +6,7 @@ import { asTailraceError } from '../errors.ts'
 import type { TailraceError } from '../errors.ts'
 import { refOf } from '../event.ts'
 import type { Report } from '../telemetry/report.ts'
-import { backoffMs } from './backoff.ts'
+import { backoffMs } from '../backoff.ts'
 import type { Batches, BatchRef, DeadLetter, OwedBatch, Span } from './batches.ts'
 import type { Gate } from './gate.ts'
 

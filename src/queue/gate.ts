@@ -5,7 +5,7 @@ import { once, setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TailraceError } from '../errors.ts'
 import type { DestinationState, Report } from '../telemetry/report.ts'
-import { backoffMs } from './backoff.ts'
+import { backoffMs } from '../backoff.ts'
 
 export interface GateOptions {
   readonly destination: string

@@ -7,10 +7,10 @@
 // whatever jitter, stalls and retries do, and costs only the jitter. Of few requests even the shortest may have
 // been slow (connections are opened, code is cold): until there are enough, a slot rests the whole second.
 
-import { hash, randomBytes } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cluster, Redis } from 'ioredis'
+import { readScript, runScript } from '../lua.ts'
 
 export interface LimitOptions {
   readonly redis: Redis | Cluster
@@ -45,8 +45,7 @@ const marginMs = 2
 const shortestSpanMs = 10_000
 /** It counts once there are as many as the limit allows in so many seconds. */
 const shortestSeconds = 2
-const text = readFileSync(new URL('./limit.lua', import.meta.url), 'utf8')
-const sha = hash('sha1', text)
+const script = readScript(new URL('./limit.lua', import.meta.url))
 
 export function createLimit(options: LimitOptions): Limit {
   const slots = createSlots(options)
@@ -137,7 +136,7 @@ function createSlots(options: LimitOptions): Slots {
       const rests = returned.flatMap(({ slot, freeAt }) => [slot, Math.max(0, Math.ceil(freeAt - performance.now()))])
       const args = [options.requestsPerSecond, wanted, options.requestMs, first, embargoMs, ...rests]
       try {
-        const [count, waitMs] = (await evaluate(options.redis, keys, args)) as [number, number]
+        const [count, waitMs] = (await runScript(options.redis, script, keys, args)) as [number, number]
         return { granted: Array.from({ length: count }, (_, i) => `${first}${i}`), waitMs }
       } catch (error) {
         ended.push(...returned)
@@ -170,18 +169,5 @@ function createShortest(countMin: number): (took: number) => number {
     }
     current = { least: Math.min(current.least, took), count: current.count + 1 }
     return before.count + current.count < countMin ? 0 : Math.min(before.least, current.least)
-  }
-}
-
-async function evaluate(
-  redis: Redis | Cluster,
-  keys: readonly string[],
-  args: readonly (string | number)[],
-): Promise<unknown> {
-  try {
-    return await redis.call('EVALSHA', [sha, keys.length, ...keys, ...args])
-  } catch (error) {
-    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
-    return await redis.call('EVAL', [text, keys.length, ...keys, ...args])
   }
 }
