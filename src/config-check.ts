@@ -2,8 +2,11 @@
 // they cannot be a secret.
 
 import convict from 'convict'
+// Makes convict know our kinds of values.
+import './config-formats.ts'
 import { isTree, unresolved, type ConfigFile, type Path, type Tree } from './config-file.ts'
-import { isOption, optionsOf, type Option, type Section } from './config-options.ts'
+import { isOption, optionsOf, type Section } from './config-options.ts'
+import type { Option } from './option.ts'
 
 /**
  * The values of a section's options, defaults included: what the file has at `path`, checked. Problems go

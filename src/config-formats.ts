@@ -1,29 +1,9 @@
 // The kinds of values that options have beside convict's own: what they accept and how they are shown.
 
 import convict from 'convict'
+import { parseDuration, parseSize, showDuration, showSize } from './quantity.ts'
 import { checkBaseUrl } from './service/instances.ts'
 import { parseRedisUrl } from './redis-url.ts'
-
-const durationUnits = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
-const sizeUnits = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 } as const
-
-/** `15s`, `10m`, `24h` in milliseconds; undefined: not a duration. */
-export function parseDuration(text: string): number | undefined {
-  return parseQuantity(text, durationUnits)
-}
-
-/** `512kb`, `256mb` in bytes; a number alone is bytes; undefined: not a size. */
-export function parseSize(text: string): number | undefined {
-  return parseQuantity(/^\s*\d+\s*$/.test(text) ? `${text.trim()}b` : text, sizeUnits)
-}
-
-export function showDuration(ms: number): string {
-  return showQuantity(ms, durationUnits, 's')
-}
-
-export function showSize(bytes: number): string {
-  return showQuantity(bytes, sizeUnits, 'b')
-}
 
 /** `eu=https://…,ru=https://…`, as an environment variable has it. */
 export function parseTable(text: string): Record<string, string> | undefined {
@@ -32,20 +12,6 @@ export function parseTable(text: string): Record<string, string> | undefined {
     return at < 1 ? undefined : ([pair.slice(0, at).trim(), pair.slice(at + 1).trim()] as const)
   })
   return pairs.every((pair) => pair !== undefined) ? Object.fromEntries(pairs) : undefined
-}
-
-type Units = Readonly<Record<string, number>>
-
-function parseQuantity(text: string, units: Units): number | undefined {
-  const parts = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(text.trim().toLowerCase())
-  const factor = parts?.[2] === undefined || !Object.hasOwn(units, parts[2]) ? undefined : units[parts[2]]
-  return factor === undefined ? undefined : Math.round(Number(parts?.[1]) * factor)
-}
-
-function showQuantity(value: number, units: Units, zero: string): string {
-  if (value === 0) return `0${zero}`
-  const largest = Object.entries(units).findLast(([, factor]) => value % factor === 0)
-  return largest === undefined ? String(value) : `${value / largest[1]}${largest[0]}`
 }
 
 /** Bounds that an option may declare beside its format. */
@@ -84,6 +50,7 @@ export const formatNames: Readonly<Record<string, string>> = {
   'header-value': 'text',
   'header-prefix': 'text',
   pem: 'PEM file or text',
+  labels: 'table of text',
 }
 
 // convict keeps formats in one register per process: this is done once, when the module is loaded.
@@ -151,6 +118,18 @@ convict.addFormats({
         throw new Error('must be a list of names')
       }
       if (new Set(value).size < value.length) throw new Error('has a name twice')
+    },
+  },
+  labels: {
+    validate(value: unknown) {
+      if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+        throw new Error('must be a table of text, such as { site: berlin }')
+      }
+      for (const [name, text] of Object.entries(value)) {
+        if (!/^[a-z][a-zA-Z0-9]{0,31}$/.test(name))
+          throw new Error('has names of letters and digits, the first one small')
+        if (typeof text !== 'string') throw new Error(`${name} must be text: write it in quotes`)
+      }
     },
   },
   pem: {

@@ -1,15 +1,8 @@
 // Every option of the configuration, once: type, default, bounds and documentation. The names of the
 // environment variables follow from the names of the options.
 
-import type convict from 'convict'
 import { streamNames, type StreamName } from './event.ts'
-import { parseDuration, parseSize } from './config-formats.ts'
-
-/** One option as it is declared. `min` and `max` are in milliseconds, bytes, or the number itself. */
-export interface Option<T = unknown> extends convict.SchemaObj<T> {
-  readonly default: T
-  readonly doc: string
-}
+import { count, duration, flag, oneOf, port, size, text, type Option } from './option.ts'
 
 /** Options and sections of them. */
 export interface Section {
@@ -21,38 +14,7 @@ export type Values<S> = {
   readonly [K in keyof S]: S[K] extends { default: infer T } ? T : Values<S[K]>
 }
 
-// setTimeout cannot wait for longer: it would not wait at all.
-const longestWait = '24d'
 const longestWindow = '3650d'
-
-function text(doc: string, more: { format?: string; default?: string; sensitive?: true } = {}): Option<string> {
-  return { doc, format: String, default: '', ...more }
-}
-
-function flag(doc: string): Option<boolean> {
-  return { doc, format: Boolean, default: false }
-}
-
-function duration(value: string, doc: string, min = '1ms', max = longestWait): Option<number> {
-  const bounds = { min: parseDuration(min) ?? 0, max: parseDuration(max) ?? 0 }
-  return { doc, format: 'duration', default: parseDuration(value) ?? 0, ...bounds }
-}
-
-function size(value: string, doc: string, min: string, max = '1024gb'): Option<number> {
-  return { doc, format: 'size', default: parseSize(value) ?? 0, min: parseSize(min) ?? 0, max: parseSize(max) ?? 0 }
-}
-
-function count(value: number, doc: string, min = 0, max = 1_000_000): Option<number> {
-  return { doc, format: 'count', default: value, min, max }
-}
-
-function port(value: number, doc: string): Option<number> {
-  return { doc, format: 'port', default: value }
-}
-
-function oneOf<T extends string>(values: readonly T[], value: T, doc: string): Option<T> {
-  return { doc, format: [...values], default: value }
-}
 
 const tls = {
   ca: text('Issuers of the certificate of Redis.', { format: 'pem' }),
@@ -140,13 +102,18 @@ export const mainOptions = {
 export const destinationOptions = {
   name: text('Names the destination: in tenants, metrics and queues. Unique.', { format: 'destination-name' }),
   sink: text('The kind of receiver.'),
-  format: text('The encoding of events.', { default: 'json' }),
+  format: text('The encoding of events. Empty: the usual one of the sink, mostly json.'),
   backlogBytes: size('0b', 'What may wait for it, compressed. 0: as queue.backlogBytes says.', '0b'),
   concurrency: count(8, 'Batches that are sent at the same time, at most.', 1, 64),
   streams: {
     doc: 'The streams that it wants. Left out: all.',
     format: 'names',
     default: [...streamNames] as readonly string[],
+  },
+  labels: {
+    doc: 'Extra fields, the same in each of its events, such as { site: berlin }.',
+    format: 'labels',
+    default: {} as Readonly<Record<string, string>>,
   },
 } satisfies Section
 
@@ -167,6 +134,7 @@ export const tenantOptions = {
   severity: {
     medium: count(34, 'The lowest threat (1 to 100) that counts as medium.', 1, 100),
     high: count(67, 'The lowest threat that counts as high.', 1, 100),
+    critical: count(90, 'The lowest threat that counts as critical.', 1, 100),
   },
 } satisfies Section
 

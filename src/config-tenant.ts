@@ -1,7 +1,7 @@
 // One tenant of the configuration: from its own file, or from the list in the main file.
 
 import { asTailraceError } from './errors.ts'
-import { streamNames, type StreamName } from './event.ts'
+import { streamNames, type SeverityBorders, type StreamName } from './event.ts'
 import { checkOptions, refuseUnknown, unknownOption } from './config-check.ts'
 import { isTree, type ConfigFile, type Path, type Tree } from './config-file.ts'
 import { streamOptions, tenantOptions, usualStreams, type mainOptions, type Values } from './config-options.ts'
@@ -21,7 +21,7 @@ export interface Tenant {
   readonly streams: readonly StreamSettings[]
   /** Names of destinations. */
   readonly destinations: readonly string[]
-  readonly severity: { readonly medium: number; readonly high: number }
+  readonly severity: SeverityBorders
 }
 
 /** How a stream is read. Durations in milliseconds; for inventories, those of timelines are 0. */
@@ -59,8 +59,9 @@ export function readTenant(file: ConfigFile, path: Path, known: Known, fileName?
       'destinations' in given ? 'is empty: leave it out for all destinations' : 'has none: declare one in the main file'
     file.problem([...path, 'destinations'], text)
   }
-  if (values.severity.medium > values.severity.high) {
-    file.problem([...path, 'severity'], 'has a border of medium above that of high')
+  const { medium, high, critical } = values.severity
+  if (medium > high || high > critical) {
+    file.problem([...path, 'severity'], 'has borders in another order than medium, high, critical')
   }
   return {
     name,

@@ -45,11 +45,13 @@ export interface Destination {
   readonly name: string
   readonly sink: SinkType
   readonly format: Format
+  readonly formatOptions: object
   /** Those of the sink, checked by its own declaration. */
   readonly options: object
   readonly backlogBytes: number
   readonly concurrency: number
   readonly streams: readonly StreamName[]
+  readonly labels: Readonly<Record<string, string>>
 }
 
 export interface BrokenTenant {
@@ -126,21 +128,39 @@ function readDestination(
   }
   // The declarations of sinks are of the same form; convict's type of them is only wider.
   const own = sink.options as Section
-  const values = checkOptions(file, { ...own, ...destinationOptions }, path)
+  const sections = formats.map(({ name }) => name)
+  const values = checkOptions(file, { ...own, ...destinationOptions }, path, sections)
   const common = values as Values<typeof destinationOptions>
-  const format = formats.find(({ name }) => name === common.format)
-  if (format === undefined) {
-    const names = formats.map(({ name }) => name)
-    const hint = didYouMean(common.format, names)
-    file.problem([...path, 'format'], `is not a format${hint}; there are: ${names.join(', ')}`)
+  const options = guardAll(pick(values, Object.keys(own)), own)
+  const format = formatOf(file, path, { formats, name: common.format, carried: sink.formats?.(options) })
+  const formatOptions =
+    format === undefined ? {} : checkOptions(file, format.options as Section, [...path, format.name])
+  for (const name of sections) {
+    if (isTree(content) && name in content && name !== format?.name)
+      file.problem([...path, name], `is for the format ${name}, and format is ${format?.name ?? 'wrong'}`)
   }
   const streams = streamNames.filter((name) => common.streams.includes(name))
   refuseUnknown(file, [...path, 'streams'], common.streams, streamNames)
   if (common.streams.length === 0) file.problem([...path, 'streams'], 'is empty: leave it out for all streams')
   if (format === undefined || file.isBroken(path)) return undefined
-  const options = guardAll(pick(values, Object.keys(own)), own)
-  const { name, backlogBytes, concurrency } = common
-  return { name, sink, format, options, backlogBytes, concurrency, streams }
+  const { name, backlogBytes, concurrency, labels } = common
+  return { name, sink, format, formatOptions, options, backlogBytes, concurrency, streams, labels }
+}
+
+/** The format that is named, or else the usual one of the sink; the sink must be able to carry it. */
+function formatOf(
+  file: ConfigFile,
+  path: Path,
+  { formats, name, carried }: { formats: readonly Format[]; name: string; carried: readonly string[] | undefined },
+): Format | undefined {
+  const names = carried ?? formats.map((format) => format.name)
+  const wanted = name || (carried?.[0] ?? 'json')
+  const format = formats.find((known) => known.name === wanted)
+  if (format !== undefined && names.includes(wanted)) return format
+  const problem =
+    format === undefined ? `is not a format${didYouMean(wanted, names)}` : 'is no format that this sink can send'
+  file.problem([...path, 'format'], `${problem}; there are: ${names.join(', ')}`)
+  return undefined
 }
 
 function readTenants(

@@ -159,13 +159,12 @@ function openReceiver(destination: Destination, stack: AsyncDisposableStack): Re
     name,
     limits: type.limits(options),
     concurrencyMax: concurrency,
-    send: async (records, batchId, signal) => open().send(records, { batchId, contentType }, signal),
+    send: async (records, sendId, signal) => open().send(records, { sendId, contentType }, signal),
   }
 }
 
 function outletOf(destination: Destination): Outlet {
-  const { name, format, sink, options, streams: wanted } = destination
-  return { destination: name, encoding: encodingOf(format, sink, options, new Set(wanted)) }
+  return { destination: destination.name, encoding: encodingOf(destination) }
 }
 
 function subscriptionsOf(config: Config): Map<StreamKey, Subscription> {
@@ -181,6 +180,7 @@ function subscriptionsOf(config: Config): Map<StreamKey, Subscription> {
         stream: name,
         instance: instanceOf(tenant),
         clients: tenant.clients,
+        borders: tenant.severity,
         reader: createReader(stream),
         rhythm,
         destinations: takersOf(config, tenant, name),

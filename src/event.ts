@@ -93,9 +93,14 @@ export interface GapBody {
   readonly reason: string
 }
 
-/** A stream is alive: how far it is known to be complete (Unix milliseconds). */
+/** A stream is alive. Times are Unix milliseconds. */
 export interface HeartbeatBody {
-  readonly watermark: number
+  /** How far it is known to be complete; null: not yet. */
+  readonly watermark: number | null
+  /** Sequence of the last event before this one. */
+  readonly lastSequence: number
+  /** Events since the heartbeat before. */
+  readonly events: number
 }
 
 export type EventBody = AttackBody | VulnerabilityBody | RuleBody | ConditionBody | GapBody | HeartbeatBody
@@ -119,12 +124,33 @@ export interface SecurityEvent {
   readonly stream: StreamName
   /** What stays the same while the record changes: the service's own id of it. */
   readonly identity: string
-  /** 0 to 10, from the service's threat. */
+  /** 0 to 10, a whole number, from the service's threat by the tenant's borders; `levelOf` has it in words. */
   readonly severity: number
+  /** Read again by a back-fill: old, and maybe delivered before. */
+  readonly replayed: boolean
+  /** Extra fields of the destination. */
+  readonly labels: Readonly<Record<string, string>>
   readonly body: EventBody
   /** The record as it came, and the same as JSON text. */
   readonly record: ServiceRecord
   readonly recordJson: string
+}
+
+/** A severity in words. 0 is informational, 1 to 3 low, 4 to 6 medium, 7 and 8 high, 9 and 10 critical. */
+export type Level = 'informational' | 'low' | 'medium' | 'high' | 'critical'
+
+export function levelOf(severity: number): Level {
+  if (severity >= 9) return 'critical'
+  if (severity >= 7) return 'high'
+  if (severity >= 4) return 'medium'
+  return severity >= 1 ? 'low' : 'informational'
+}
+
+/** The lowest threat (1 to 100) of a level. */
+export interface SeverityBorders {
+  readonly medium: number
+  readonly high: number
+  readonly critical: number
 }
 
 /** Names one tenant's stream: `tenant/stream`. Part of keys and job data. */

@@ -1,6 +1,7 @@
 // Renders the reference of the configuration from the declarations: `config/reference.md`.
 
-import { formatNames, showDuration, showSize } from './config-formats.ts'
+import { formatNames } from './config-formats.ts'
+import { showDuration, showSize } from './quantity.ts'
 import {
   destinationOptions,
   mainOptions,
@@ -9,11 +10,11 @@ import {
   tenantOptions,
   usualStreams,
   variableOf,
-  type Option,
   type Section,
 } from './config-options.ts'
 import { errorTable } from './errors.ts'
 import { streamNames } from './event.ts'
+import type { Option } from './option.ts'
 import { formats } from './ship/formats/all.ts'
 import { jsonBodies, jsonFields } from './ship/formats/json.ts'
 import { sinkTypes } from './ship/sinks/all.ts'

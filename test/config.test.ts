@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { loadConfig, type Config } from '../src/config.ts'
-import { parseDuration, parseSize, showDuration, showSize } from '../src/config-formats.ts'
+import { parseDuration, parseSize, showDuration, showSize } from '../src/quantity.ts'
 import { TailraceError } from '../src/errors.ts'
 import { json } from '../src/ship/formats/json.ts'
 import { defineSink, type Sink } from '../src/ship/sink.ts'
@@ -193,7 +193,7 @@ test('tenants have the documented defaults', async () => {
       { stream: 'vulnerabilities', everyMs: 300_000, pageSize: 1000, ...none },
     ],
     destinations: ['soc', 'lake'],
-    severity: { medium: 34, high: 67 },
+    severity: { medium: 34, high: 67, critical: 90 },
   })
 })
 
@@ -381,7 +381,7 @@ test('a wrong tenant breaks itself only, and says why', async () => {
       the file: must consist of options, such as "log: { level: info }"",
       "config_invalid: tenants/off.yaml has 3 mistakes:
       destinations (line 6): is empty: leave it out for all destinations
-      severity (line 7): has a border of medium above that of high
+      severity (line 7): has borders in another order than medium, high, critical
       streams (line 5): has no stream that is enabled",
       "secret_missing: tenants/secret.yaml has a mistake:
       credentials.secret (line 3): refers to the variable NOWHERE, which is not set: set it",

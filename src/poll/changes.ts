@@ -1,6 +1,6 @@
 // From the records of a page to events: what is new is decided by identity and version, not by time.
 
-import type { Action, EventBody, SecurityEvent, ServiceRecord, StreamName } from '../event.ts'
+import type { Action, EventBody, SecurityEvent, ServiceRecord, SeverityBorders, StreamName } from '../event.ts'
 import { eventId, identityKey, recordTexts } from './digest.ts'
 import type { Entry } from './pager.ts'
 import type { Stream } from './stream.ts'
@@ -51,6 +51,7 @@ export interface Changes {
 export interface ChangeContext {
   readonly tenant: string
   readonly reader: Reader
+  readonly borders: SeverityBorders
   /** Of the last event so far. */
   readonly sequence: number
   readonly observedTime: number
@@ -163,6 +164,8 @@ export function streamEvent(
     stream: name,
     identity: `${what.action}:${sequence}`,
     severity: what.severity,
+    replayed: false,
+    labels: noLabels,
     body: what.body,
     record: {},
     recordJson: '{}',
@@ -192,18 +195,37 @@ function eventOf(
     client: stream.client(read.record),
     stream: stream.name satisfies StreamName,
     identity: read.identity,
-    severity: severityOf(stream, read.record),
+    severity: severityOf(stream, read.record, context.borders),
+    replayed: false,
+    labels: noLabels,
     body: stream.body(read.record),
     record: read.record,
     recordJson: read.json,
   }
 }
 
-/** 0 to 10. What the service gives no threat counts as medium where it is about an attack, else as low. */
-function severityOf(stream: Stream, record: ServiceRecord): number {
+/** Labels are the destination's: an event is made without any. */
+const noLabels: SecurityEvent['labels'] = {}
+
+/** What the service gives no threat counts as medium where it is about an attack, else as informational. */
+function severityOf(stream: Stream, record: ServiceRecord, borders: SeverityBorders): number {
   const threat = stream.threat(record)
-  if (threat === null) return stream.kind === 'rule' || stream.kind === 'condition' ? 1 : 5
-  return Math.max(0, Math.min(10, Math.round(threat / 10)))
+  if (threat === null) return stream.kind === 'rule' || stream.kind === 'condition' ? 0 : 5
+  return severityOfThreat(threat, borders)
+}
+
+/** From 1 to 100 to 0 to 10, so that the borders of the levels (event.ts) are where the tenant wants them. */
+export function severityOfThreat(threat: number, { medium, high, critical }: SeverityBorders): number {
+  if (threat <= 0) return 0
+  if (threat < medium) return 1 + share(threat, 0, medium, 3)
+  if (threat < high) return 4 + share(threat, medium, high, 3)
+  if (threat < critical) return 7 + share(threat, high, critical, 2)
+  return 9 + share(Math.min(threat, 100), critical, 101, 2)
+}
+
+/** Which of so many equal parts of [from, to) it is in, from 0. */
+function share(value: number, from: number, to: number, parts: number): number {
+  return Math.min(parts - 1, Math.floor(((value - from) / (to - from)) * parts))
 }
 
 function lastOf(read: ReadRecord): Buffer {

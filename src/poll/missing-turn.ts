@@ -27,8 +27,8 @@ async function closeMissing<L extends Lease, B>(held: Held<L, B>, pass: Pass): P
     below: current - 1,
     closedBelow: current - tombstoneInventories,
   })
-  const { tenant, reader } = sub
-  const context = { tenant, reader, sequence: state.sequence, observedTime: lease.now, inventory: current }
+  const { tenant, reader, borders } = sub
+  const context = { tenant, reader, borders, sequence: state.sequence, observedTime: lease.now, inventory: current }
   const gone = goneOf(scanned.found, context)
   const batches = gone.events.length === 0 ? [] : await ports.encode(sub, gone.events)
   const counted = { ...state, sequence: state.sequence + gone.events.length }

@@ -132,7 +132,8 @@ async function takePage<L extends Lease, B>(held: Held<L, B>, pass: Pass, answer
 function contextOf<L extends Lease, B>({ sub, state }: Held<L, B>, now: number): ChangeContext {
   // An identity is marked with the inventory that is under way, or with the next one.
   const inventory = sub.reader.stream.reading === 'timeline' ? null : state.inventories + 1
-  return { tenant: sub.tenant, reader: sub.reader, sequence: state.sequence, observedTime: now, inventory }
+  const { tenant, reader, borders } = sub
+  return { tenant, reader, borders, sequence: state.sequence, observedTime: now, inventory }
 }
 
 /** By how many seconds each new record came later than the pass that should have met it. */

@@ -1,6 +1,6 @@
 // What a turn needs of the rest; daemon.ts hands it in.
 
-import type { SecurityEvent, ServiceRecord, StreamKey, StreamName } from '../event.ts'
+import type { SecurityEvent, ServiceRecord, SeverityBorders, StreamKey, StreamName } from '../event.ts'
 import type { TailraceError } from '../errors.ts'
 import type { ListOperation, ListQuery } from '../service/operations.ts'
 import type { Report } from '../telemetry/report.ts'
@@ -14,6 +14,7 @@ export interface Subscription {
   readonly stream: StreamName
   readonly instance: string
   readonly clients: readonly number[]
+  readonly borders: SeverityBorders
   readonly reader: Reader
   readonly rhythm: Rhythm
   readonly destinations: readonly string[]

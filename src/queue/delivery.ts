@@ -1,14 +1,20 @@
 // Delivers one batch to one destination: in sends as large as the sink takes, doing about each error what
 // its remedy says, and recording what was confirmed as it goes.
 
+import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { asTailraceError } from '../errors.ts'
-import type { TailraceError } from '../errors.ts'
+import { asTailraceError, TailraceError } from '../errors.ts'
 import { refOf } from '../event.ts'
 import type { Report } from '../telemetry/report.ts'
 import { backoffMs } from '../backoff.ts'
 import type { Batches, BatchRef, DeadLetter, OwedBatch, Span } from './batches.ts'
 import type { Gate } from './gate.ts'
+
+/** A record that was not taken while others were: its place in what was sent, and why. */
+export interface Untaken {
+  readonly index: number
+  readonly error: TailraceError
+}
 
 /** What the queue needs of a destination. */
 export interface Receiver {
@@ -16,8 +22,8 @@ export interface Receiver {
   readonly limits: { readonly events: number; readonly bytes: number }
   /** Most sends at once. */
   readonly concurrencyMax: number
-  /** Resolves once every record is confirmed; rejects with a `sink_*` error. */
-  send(records: readonly Uint8Array[], batchId: string, signal: AbortSignal): Promise<void>
+  /** Resolves once the records are confirmed, but for those that it returns; rejects with a `sink_*` error. */
+  send(records: readonly Uint8Array[], sendId: string, signal: AbortSignal): Promise<readonly Untaken[]>
 }
 
 export interface DeliveryPorts {
@@ -36,20 +42,20 @@ export async function deliver(
   const whose = { receiver, ports }
   const batch = await persist(whose, signal, async () => ports.batches.load(ref, receiver.name))
   if (!batch) return
-  let todo = batch.left.flatMap((span) => sendable(span, batch.records, receiver.limits))
+  let todo = portionsOf(batch.left, batch.records, receiver.limits)
   while (todo.length > 0) {
-    const [span, ...rest] = todo
-    if (!span) return
-    const done = await sendSpan(span, { ref, batch, receiver, ports }, signal)
-    if (done === 'split') {
-      todo = [...halves(span), ...rest]
-      continue
-    }
-    const outcome = { left: rest, dead: done === 'sent' ? [] : [done] }
+    const [portion, ...rest] = todo
+    if (!portion) return
+    const done = await sendPortion(portion, { ref, batch, receiver, ports }, signal)
+    todo = [...done.left, ...rest]
+    if (done.settled === 0) continue
+    const outcome = { left: spansOf(todo.flat()), dead: done.dead }
     await persist(whose, signal, async () => ports.batches.settle(ref, receiver.name, outcome))
-    todo = rest
   }
 }
+
+/** What is sent as one: places in the batch, ascending. */
+type Portion = readonly number[]
 
 interface Whose {
   readonly receiver: Receiver
@@ -61,32 +67,71 @@ interface Sending extends Whose {
   readonly batch: OwedBatch
 }
 
-async function sendSpan(span: Span, sending: Sending, signal: AbortSignal): Promise<'sent' | 'split' | DeadLetter> {
-  const { ref, batch, receiver, ports } = sending
-  const records = batch.records.slice(...span)
+interface Done {
+  readonly dead: readonly DeadLetter[]
+  readonly left: readonly Portion[]
+  /** Records that were confirmed or have died. */
+  readonly settled: number
+}
+
+async function sendPortion(portion: Portion, sending: Sending, signal: AbortSignal): Promise<Done> {
+  const { batch, receiver, ports } = sending
+  const records = portion.map((index) => batch.records[index] ?? new Uint8Array())
+  const sendId = sendIdOf(portion, sending)
   for (;;) {
     await ports.gate.enter(signal)
     const startedAt = Date.now()
-    const error = await attempt(async () => receiver.send(records, ref.id, signal))
-    if (!error) {
-      ports.gate.succeeded()
-      ports.report.eventsShipped({ ...refOf(ref.key), ...shipped(sending, records, startedAt) })
-      return 'sent'
-    }
+    const answer = await attempt(async () => receiver.send(records, sendId, signal))
+    if (!(answer instanceof TailraceError)) return take(portion, answer, sending, startedAt)
     if (signal.aborted) {
       ports.gate.left()
       throw signal.reason
     }
-    const refused = error.remedy === 'split' || error.remedy === 'stop'
     // The receiver answered, if only to refuse: it is not down.
-    const retryMs = refused ? (ports.gate.left(), 0) : ports.gate.failed(error)
-    ports.report.sendFailed({ destination: receiver.name, error, events: records.length, retryMs })
-    if (!refused) continue
-    if (records.length > 1) return 'split'
-    ports.report.eventDead({ ...refOf(ref.key), destination: receiver.name, error })
-    const [record] = records
-    return { index: span[0], code: error.code, reason: error.message, record: record ?? new Uint8Array() }
+    const retryMs = isRefusal(answer) ? (ports.gate.left(), 0) : ports.gate.failed(answer)
+    ports.report.sendFailed({ destination: receiver.name, error: answer, events: records.length, retryMs })
+    if (!isRefusal(answer)) continue
+    if (portion.length > 1) return { dead: [], left: halves(portion), settled: 0 }
+    return { dead: bury(portion, answer, sending), left: [], settled: 1 }
   }
+}
+
+/** What the receiver took is done; what it refused is dead; what it could not take now is tried again, alone. */
+function take(portion: Portion, untaken: readonly Untaken[], sending: Sending, startedAt: number): Done {
+  const { ref, receiver, ports, batch } = sending
+  const not = new Set(untaken.map(({ index }) => index))
+  const taken = portion.flatMap((place, index) => (not.has(index) ? [] : [batch.records[place] ?? new Uint8Array()]))
+  if (taken.length > 0) ports.report.eventsShipped({ ...refOf(ref.key), ...shipped(sending, taken, startedAt) })
+  const places = (some: readonly Untaken[]): number[] =>
+    some.flatMap(({ index }) => portion[index] ?? []).toSorted(ascending)
+  const refused = untaken.filter(({ error }) => isRefusal(error))
+  const later = untaken.filter(({ error }) => !isRefusal(error))
+  const dead = refused.flatMap((one) => bury(places([one]), one.error, sending))
+  const [first] = later
+  if (first === undefined) ports.gate.succeeded()
+  else {
+    const retryMs = ports.gate.failed(first.error)
+    ports.report.sendFailed({ destination: receiver.name, error: first.error, events: later.length, retryMs })
+  }
+  const left = places(later)
+  return { dead, left: left.length === 0 ? [] : [left], settled: portion.length - left.length }
+}
+
+function bury(places: readonly number[], error: TailraceError, { ref, receiver, ports, batch }: Sending): DeadLetter[] {
+  return places.map((index) => {
+    ports.report.eventDead({ ...refOf(ref.key), destination: receiver.name, error })
+    return { index, code: error.code, reason: error.message, record: batch.records[index] ?? new Uint8Array() }
+  })
+}
+
+function isRefusal({ remedy }: TailraceError): boolean {
+  return remedy === 'split' || remedy === 'stop'
+}
+
+/** Of a part of a batch it must be another than of the whole: a receiver that knows it would drop the part. */
+function sendIdOf(portion: Portion, { ref, batch }: Sending): string {
+  if (portion.length === batch.records.length) return ref.id
+  return `${ref.id}-${hash('sha256', JSON.stringify(spansOf(portion)), 'base64url').slice(0, 8)}`
 }
 
 function shipped(
@@ -104,10 +149,9 @@ function shipped(
   }
 }
 
-async function attempt(send: () => Promise<void>): Promise<TailraceError | undefined> {
+async function attempt(send: () => Promise<readonly Untaken[]>): Promise<readonly Untaken[] | TailraceError> {
   try {
-    await send()
-    return undefined
+    return await send()
   } catch (error) {
     return asTailraceError(error)
   }
@@ -134,28 +178,46 @@ async function persist<T>({ receiver, ports }: Whose, signal: AbortSignal, work:
   }
 }
 
-/** Cuts a span so that each part is within the limits; a single record above them goes alone. */
-export function sendable(span: Span, records: readonly Uint8Array[], limits: Receiver['limits']): Span[] {
-  const spans: Span[] = []
-  let [from] = span
+/** Cuts what is left so that each part is within the limits; a single record above them goes alone. */
+export function portionsOf(
+  left: readonly Span[],
+  records: readonly Uint8Array[],
+  limits: Receiver['limits'],
+): Portion[] {
+  const portions: Portion[] = []
+  let portion: number[] = []
   let bytes = 0
-  for (let i = span[0]; i < span[1]; i++) {
-    const size = records[i]?.length ?? 0
-    if (i > from && (i - from >= limits.events || bytes + size > limits.bytes)) {
-      spans.push([from, i])
-      from = i
-      bytes = 0
+  for (const [from, to] of left) {
+    for (let place = from; place < to; place++) {
+      const size = records[place]?.length ?? 0
+      if (portion.length > 0 && (portion.length >= limits.events || bytes + size > limits.bytes)) {
+        portions.push(portion)
+        portion = []
+        bytes = 0
+      }
+      portion.push(place)
+      bytes += size
     }
-    bytes += size
   }
-  if (from < span[1]) spans.push([from, span[1]])
+  if (portion.length > 0) portions.push(portion)
+  return portions
+}
+
+function spansOf(places: readonly number[]): Span[] {
+  const spans: [number, number][] = []
+  for (const place of places.toSorted(ascending)) {
+    const last = spans.at(-1)
+    if (last?.[1] === place) last[1]++
+    else spans.push([place, place + 1])
+  }
   return spans
 }
 
-function halves([from, to]: Span): Span[] {
-  const middle = from + Math.ceil((to - from) / 2)
-  return [
-    [from, middle],
-    [middle, to],
-  ]
+function halves(portion: Portion): Portion[] {
+  const middle = Math.ceil(portion.length / 2)
+  return [portion.slice(0, middle), portion.slice(middle)]
+}
+
+function ascending(a: number, b: number): number {
+  return a - b
 }

@@ -1,8 +1,9 @@
 // RFC 5424: a header and structured data around an encoded event. Pure; constant parts are put together once.
 
 import { Buffer } from 'node:buffer'
-import type { SecurityEvent } from '../event.ts'
+import { levelOf, type Level, type SecurityEvent } from '../event.ts'
 import { isoTime } from './iso-time.ts'
+import type { Frame } from './sink.ts'
 
 /** Facilities by their number: RFC 5424 table 1. */
 export const facilities: readonly string[] = (
@@ -23,8 +24,6 @@ export interface HeaderOptions {
   /** Whether line breaks and NUL become spaces, because a line feed ends the message on the wire. */
   readonly oneLine: boolean
 }
-
-export type Frame = (event: SecurityEvent, encoded: string) => string
 
 /** A function that makes `<PRI>1 TIMESTAMP HOST APP-NAME - MSGID SD MSG` of one event. */
 export function compileFrame(options: HeaderOptions): Frame {
@@ -47,12 +46,10 @@ export function compileFrame(options: HeaderOptions): Frame {
 }
 
 /** Severity of RFC 5424 table 2: 2 critical, 3 error, 4 warning, 5 notice, 6 informational. */
+const severities: Readonly<Record<Level, number>> = { critical: 2, high: 3, medium: 4, low: 5, informational: 6 }
+
 function severityOf(event: SecurityEvent): number {
-  if (event.kind === 'rule' || event.kind === 'condition' || event.kind === 'heartbeat') return 6
-  if (event.kind === 'gap') return 4
-  if (event.severity >= 9) return 2
-  if (event.severity >= 6.7) return 3
-  return event.severity >= 3.4 ? 4 : 5
+  return event.kind === 'gap' ? 4 : severities[levelOf(event.severity)]
 }
 
 /** Header fields are printable ASCII without spaces, `-` when there is nothing to say: RFC 5424 section 6.2. */

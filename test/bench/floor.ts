@@ -17,7 +17,14 @@ const never = new AbortController().signal
 
 await using connections = openConnections({ connections: 8 })
 const client = createServiceClient({ baseUrl, instance: 'bench', credentials: benchCredentials, connections })
-const encoding = encodingOf(json, syslog, await syslogOptions(Number(port)), new Set(['attacks'] as const))
+const encoding = encodingOf({
+  sink: syslog,
+  options: await syslogOptions(Number(port)),
+  format: json,
+  formatOptions: {},
+  streams: ['attacks'],
+  labels: {},
+})
 const socket = connect(Number(port), '127.0.0.1')
 await once(socket, 'connect')
 
@@ -29,7 +36,8 @@ async function walk(id: number): Promise<void> {
     const query = { ...attacks.query([id], { from: 0, to }), offset: 0, limit: 1000 }
     const { body, date } = await client.list('attack', query, never)
     const records = reader.read(body, (date ?? 0) / 1000)
-    const context = { tenant: `bench${id}`, reader, sequence, observedTime: Date.now(), inventory: null }
+    const borders = { medium: 34, high: 67, critical: 90 }
+    const context = { tenant: `bench${id}`, reader, borders, sequence, observedTime: Date.now(), inventory: null }
     const { events } = changesOf(records, [], context)
     const frames = events.map((event) => encoding.encode(event) ?? '')
     const text = frames.map((frame) => `${Buffer.byteLength(frame)} ${frame}`).join('')

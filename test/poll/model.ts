@@ -203,6 +203,7 @@ function subscription(options: ModelOptions): Subscription {
     stream: 'attacks',
     instance: 'model',
     clients: [1],
+    borders: { medium: 34, high: 67, critical: 90 },
     reader: createReader(attacks),
     rhythm: {
       everyMs: 5_000,

@@ -8,7 +8,7 @@ import { makeBatches } from '../../src/queue/batch.ts'
 import type { Batch } from '../../src/queue/batch.ts'
 import { createBatches } from '../../src/queue/batches.ts'
 import { deliver } from '../../src/queue/delivery.ts'
-import type { Receiver } from '../../src/queue/delivery.ts'
+import type { Receiver, Untaken } from '../../src/queue/delivery.ts'
 import { createGate } from '../../src/queue/gate.ts'
 import { streamKeys } from '../../src/queue/keys.ts'
 import { openOutlets } from '../../src/queue/outlets.ts'
@@ -29,12 +29,13 @@ const plain = { key: 'plain', encode: ({ id }: { readonly id: string }) => id }
 const wide = { events: 1_000, bytes: 1 << 20 }
 
 interface Send {
+  readonly sendId: string
   readonly ids: readonly string[]
   readonly at: number
 }
 
-/** Throws what it should be answered with; returns: it is confirmed. */
-type Answer = (ids: readonly string[], nth: number) => void | Promise<void>
+/** Throws what it should be answered with; what it returns was not taken, the rest is confirmed. */
+type Answer = (ids: readonly string[], nth: number) => Untaken[] | void | Promise<Untaken[] | void>
 
 interface Stage extends AsyncDisposable {
   readonly redis: Awaited<ReturnType<typeof startRedis>>
@@ -62,12 +63,12 @@ async function openStage(
     name: 'soc',
     limits: options.limits ?? wide,
     concurrencyMax: options.concurrencyMax ?? 8,
-    async send(records) {
+    async send(records, sendId) {
       const ids = records.map((record) => Buffer.from(record).toString())
-      sends.push({ ids, at: Date.now() })
+      sends.push({ sendId, ids, at: Date.now() })
       most = Math.max(most, ++open)
       try {
-        await answer(ids, sends.length)
+        return (await answer(ids, sends.length)) ?? []
       } finally {
         open--
       }
@@ -139,6 +140,47 @@ test('a poisonous record is isolated and set aside; all others are delivered, on
   expect(stage.sends.length).toBeLessThan(20)
   // A receiver that answers, if only to refuse, is not down.
   expect(stage.status.picture().destinations[0]?.state).not.toBe('down')
+})
+
+test('of a batch that is taken in part, only what was not taken is sent again, and what was refused is dead', async () => {
+  const confirmed: string[] = []
+  await using stage = await openStage((ids, nth) => {
+    const untaken = ids.flatMap((id, index): Untaken[] => {
+      if (id === 'e3') return [{ index, error: new TailraceError('sink_refused_event', 'never') }]
+      // The first time half of them are too much.
+      if (nth === 1 && index % 2 === 1) return [{ index, error: new TailraceError('sink_unavailable', 'not now') }]
+      return []
+    })
+    confirmed.push(...ids.filter((_, index) => !untaken.some((one) => one.index === index)))
+    return untaken
+  })
+  const batch = await stage.commit(10)
+  await stage.outlets.relay(key, [batch], 'live')
+  await expect.poll(() => stage.owed()).toBe(0)
+  expect(stage.sends.map(({ ids }) => ids)).toEqual([idsOf(10), ['e1', 'e5', 'e7', 'e9']])
+  expect(confirmed.toSorted()).toEqual(
+    idsOf(10)
+      .filter((id) => id !== 'e3')
+      .toSorted(),
+  )
+  expect(Object.keys(await stage.dead())).toEqual([`soc/${batch.id}/3`])
+  // A receiver that knows the id of a send must not take the rest for the whole.
+  expect(stage.sends[0]?.sendId).toBe(batch.id)
+  expect(stage.sends[1]?.sendId).toMatch(new RegExp(`^${batch.id}-[\\w-]{8}$`))
+})
+
+test('each attempt to send the same records has the same id, and each part of a batch its own', async () => {
+  await using stage = await openStage(
+    (_, nth) => {
+      if (nth <= 2) throw new TailraceError('sink_reset', 'broken')
+    },
+    { limits: { events: 4, bytes: 1 << 20 }, concurrencyMax: 1 },
+  )
+  await stage.outlets.relay(key, [await stage.commit(10)], 'live')
+  await expect.poll(() => stage.owed(), { timeout: 15_000 }).toBe(0)
+  const [first, ...others] = stage.sends.map(({ sendId }) => sendId)
+  expect(others.slice(0, 2)).toEqual([first, first])
+  expect(new Set([first, ...others]).size).toBe(3)
 })
 
 test('while the receiver asks to wait, one probe at a time is let through, and nothing is spent', async () => {
@@ -224,7 +266,10 @@ test('what was confirmed of a batch survives the death of who sent it', async ()
     name: 'soc',
     limits: wide,
     concurrencyMax: 1,
-    send: async (records) => void again.push(...records.map((record) => Buffer.from(record).toString())),
+    async send(records) {
+      again.push(...records.map((record) => Buffer.from(record).toString()))
+      return []
+    },
   }
   const { report } = createStatus({ version: 'test' })
   const draining = new AbortController().signal

@@ -16,7 +16,9 @@ export function eventsOf(count: number, text = ''): SecurityEvent[] {
     stream: 'attacks',
     identity: `i${i}`,
     severity: 5,
-    body: { watermark: 0 },
+    replayed: false,
+    labels: {},
+    body: { watermark: 0, lastSequence: 0, events: 0 },
     record: {},
     recordJson: JSON.stringify({ text }),
   }))

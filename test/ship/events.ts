@@ -16,7 +16,9 @@ export function attack(replaced: Partial<SecurityEvent> = {}): SecurityEvent {
     client: 4711,
     stream: 'attacks',
     identity: 'AM5CP50BU',
-    severity: 7.5,
+    severity: 7,
+    replayed: false,
+    labels: {},
     body: {
       type: 'sqli',
       domain: 'shop.example.com',

@@ -156,7 +156,7 @@ test.for([
 test('the request says what it is', async () => {
   await using server = await startServer()
   await using sink = openSink(http, { url: server.url, token: 'the-token', headers: { 'X-Team': 'soc' } })
-  await sink.send(two, { ...batch, batchId: 'b-77' }, patient)
+  await sink.send(two, { ...batch, sendId: 'b-77' }, patient)
   expect(server.requests[0]).toMatchObject({ method: 'POST', url: '/in?key=url-secret' })
   expect(server.requests[0]?.headers).toMatchObject({
     authorization: 'Bearer the-token',

@@ -1,6 +1,7 @@
 // Options as the daemon would read them: defaults and checks of the sink's own schema.
 
 import convict from 'convict'
+import '../../src/config-formats.ts'
 import type { Sink, SinkType } from '../../src/ship/sink.ts'
 
 export function optionsOf<Options extends object>(type: SinkType<Options>, values: object): Options {
@@ -14,7 +15,7 @@ export function openSink<Options extends object>(type: SinkType<Options>, values
   return type.open(optionsOf(type, values))
 }
 
-export const batch = { batchId: 'batch-1', contentType: 'application/x-ndjson' }
+export const batch = { sendId: 'batch-1', contentType: 'application/x-ndjson' }
 
 /** A signal that never fires. */
 export const patient = new AbortController().signal

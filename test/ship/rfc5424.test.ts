@@ -116,7 +116,7 @@ test.skipIf(!existsSync(checker))('the conformance checker finds nothing wrong',
     odd.map((tenant, severity) => attack({ kind, tenant, severity: severity * 3, time: Date.now() })),
   )
   const messages = [{}, { structuredData: false }, { bom: true }, { maxMessageBytes: 600 }].flatMap((some) =>
-    events.map((event) => Buffer.from(compileFrame({ ...header, ...some })(event, json.encode(event)))),
+    events.map((event) => Buffer.from(compileFrame({ ...header, ...some })(event, json.compile({})(event)))),
   )
   const file = join(mkdtempSync(join(tmpdir(), 'tailrace-frames-')), 'frames')
   writeFileSync(file, joinFrames(messages, 'octet'))

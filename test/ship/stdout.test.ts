@@ -49,7 +49,7 @@ const program = `
   const { signal } = new AbortController()
   const records = Array.from({ length: 1000 }, () => Buffer.alloc(1000, 'x'))
   for (;;) {
-    try { await sink.send(records, { batchId: '', contentType: '' }, signal) } catch (error) {
+    try { await sink.send(records, { sendId: '', contentType: '' }, signal) } catch (error) {
       console.error(error.code)
       break
     }

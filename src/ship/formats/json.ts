@@ -1,15 +1,25 @@
 // One event as one line of JSON, assembled by hand: the constant parts are constants, the record is copied as it came.
 
-import type { AttackBody, ConditionBody, GapBody, RuleBody, SecurityEvent, VulnerabilityBody } from '../../event.ts'
-import type { Format } from '../format.ts'
+import type {
+  AttackBody,
+  ConditionBody,
+  GapBody,
+  HeartbeatBody,
+  RuleBody,
+  SecurityEvent,
+  VulnerabilityBody,
+} from '../../event.ts'
+import { defineFormat } from '../format.ts'
 import { isoTime } from '../iso-time.ts'
 
-export const json = {
+export const json = defineFormat<object>({
   name: 'json',
   summary: 'The event with its normalized body and the record as it came: one line of JSON.',
   contentType: 'application/x-ndjson',
-  encode,
-} satisfies Format
+  options: {},
+  mapping: [],
+  compile: () => encode,
+})
 
 function encode(event: SecurityEvent): string {
   return inOneLine(
@@ -18,6 +28,7 @@ function encode(event: SecurityEvent): string {
       `,"time":${time(event.time)},"observedTime":${time(event.observedTime)}` +
       `,"tenant":${quote(event.tenant)},"client":${number(event.client)},"stream":"${event.stream}"` +
       `,"identity":${quote(event.identity)},"severity":${number(event.severity)}` +
+      `,"replayed":${event.replayed},"labels":${JSON.stringify(event.labels)}` +
       `,"body":${JSON.stringify(event.body)},"record":${event.recordJson}}`,
   )
 }
@@ -72,9 +83,12 @@ export const jsonFields = {
   ],
   action: [
     'text',
-    '`created`, `updated`; `closed` (vulnerabilities) or `deleted` (rules, conditions): it is no longer listed; `gap`: records could not be read. What returns after its end is `created`, with a higher revision.',
+    '`created`, `updated`; `closed` (vulnerabilities) or `deleted` (rules, conditions): it is no longer listed; `gap`: records could not be read; `heartbeat`: the stream is alive. What returns after its end is `created`, with a higher revision.',
   ],
-  kind: ['text', '`attack`, `incident`, `vulnerability`, `rule`, `condition`, `gap`: says what `body` has.'],
+  kind: [
+    'text',
+    '`attack`, `incident`, `vulnerability`, `rule`, `condition`, `gap`, `heartbeat`: says what `body` has.',
+  ],
   time: [
     'time or null',
     'When it happened: the last hit of an attack, the last change of a rule or condition, the validation of a vulnerability. Of `closed`, `deleted` and `gap`: when it was found.',
@@ -89,8 +103,10 @@ export const jsonFields = {
   ],
   severity: [
     'number',
-    '0 to 10: a tenth of the threat, rounded. Without a threat 5; of rules and conditions 1, of a gap 7.',
+    "0 to 10, from the threat by the tenant's borders: 0 informational, 1 to 3 low, 4 to 6 medium, 7 and 8 high, 9 and 10 critical. Without a threat 5; of rules and conditions 0, of a gap 7.",
   ],
+  replayed: ['true or false', 'Whether a back-fill has read it again: old, and maybe delivered before.'],
+  labels: ['object of text', 'The labels of the destination.'],
   body: ['object', 'The record in words of our own; see below.'],
   record: [
     'object',
@@ -165,6 +181,12 @@ const gapFields = {
   reason: ['text', "Why, in the service's words."],
 } as const satisfies FieldDocs<GapBody>
 
+const heartbeatFields = {
+  watermark: ['Unix ms', 'How far the stream is known to be complete.'],
+  lastSequence: ['number', 'Sequence of the last event before this one.'],
+  events: ['number', 'Events since the heartbeat before.'],
+} as const satisfies FieldDocs<HeartbeatBody>
+
 /** The fields of `body`, by the kinds of events that have them. */
 export const jsonBodies = [
   { kinds: ['attack', 'incident'], fields: attackFields },
@@ -172,4 +194,5 @@ export const jsonBodies = [
   { kinds: ['rule'], fields: ruleFields },
   { kinds: ['condition'], fields: conditionFields },
   { kinds: ['gap'], fields: gapFields },
+  { kinds: ['heartbeat'], fields: heartbeatFields },
 ] as const

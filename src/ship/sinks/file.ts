@@ -4,7 +4,7 @@ import { constants } from 'node:fs'
 import { open as openFile, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { TailraceError, type ErrorCode } from '../../errors.ts'
-import { defineSink, type Sink } from '../sink.ts'
+import { allTaken, defineSink, type Sink } from '../sink.ts'
 import { lines } from '../stream-framing.ts'
 
 export interface FileOptions {
@@ -63,7 +63,7 @@ function open({ path }: FileOptions): Sink {
     async send(records, _batch, signal) {
       signal.throwIfAborted()
       if (closed) throw new TailraceError('sink_unreachable', `file ${path}: the destination was closed`)
-      if (records.length === 0) return
+      if (records.length === 0) return allTaken
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const entry = { bytes: lines(records), resolve, reject }
       const abort = () => {
@@ -74,6 +74,7 @@ function open({ path }: FileOptions): Sink {
       waiting.push(entry)
       running ??= commitAll()
       await promise.finally(() => signal.removeEventListener('abort', abort))
+      return allTaken
     },
     async look(signal) {
       signal.throwIfAborted()

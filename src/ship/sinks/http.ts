@@ -9,7 +9,7 @@ import { TailraceError } from '../../errors.ts'
 import { deadline } from '../deadline.ts'
 import { refusal, statusError } from '../http-answers.ts'
 import { networkError } from '../network-errors.ts'
-import { defineSink, type SendContext, type Sink } from '../sink.ts'
+import { allTaken, defineSink, type SendContext, type Sink } from '../sink.ts'
 import { lines } from '../stream-framing.ts'
 import { readTls, tlsSchema, type TlsOptions } from '../tls-options.ts'
 
@@ -91,12 +91,12 @@ function open(options: HttpOptions): Sink {
   return {
     async send(records, batch, signal) {
       signal.throwIfAborted()
-      if (records.length === 0) return
+      if (records.length === 0) return allTaken
       const body = encodeBody(records, batch, options)
-      const headers = { ...target.headers, 'content-type': body.type, 'idempotency-key': batch.batchId }
+      const headers = { ...target.headers, 'content-type': body.type, 'idempotency-key': batch.sendId }
       const bytes = options.gzip ? await compress(body.bytes, { level: 1 }) : body.bytes
       const answer = await ask({ ...target, method: 'POST', headers, body: bytes }, signal)
-      if (answer.status >= 200 && answer.status < 300) return
+      if (answer.status >= 200 && answer.status < 300) return allTaken
       throw statusError({ ...answer, where, text: withoutSecrets(answer.text, secrets) }, records.length)
     },
     async look(signal) {

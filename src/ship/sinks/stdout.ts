@@ -2,7 +2,7 @@
 
 import type { Writable } from 'node:stream'
 import { TailraceError } from '../../errors.ts'
-import { defineSink, type Sink } from '../sink.ts'
+import { allTaken, defineSink, type Sink } from '../sink.ts'
 import { lines } from '../stream-framing.ts'
 
 export const stdout = defineSink<object>({
@@ -22,7 +22,7 @@ export function writeTo(stream: Writable): Sink {
   return {
     async send(records, _batch, signal) {
       signal.throwIfAborted()
-      if (records.length === 0) return
+      if (records.length === 0) return allTaken
       if (closed.signal.aborted || !stream.writable) throw gone('closed', false)
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const abort = () => reject(signal.reason)
@@ -34,6 +34,7 @@ export function writeTo(stream: Writable): Sink {
         signal.removeEventListener('abort', abort)
         closed.signal.removeEventListener('abort', stop)
       })
+      return allTaken
     },
     async look(signal) {
       signal.throwIfAborted()

@@ -5,8 +5,8 @@ import { TailraceError } from '../../errors.ts'
 import { sendAndClose, type Expectation } from '../close-confirmation.ts'
 import { dialer, readAddress, type Dial } from '../connection.ts'
 import { keepConnection } from '../kept-connection.ts'
-import { compileFrame, facilities, type Frame, type HeaderOptions } from '../rfc5424.ts'
-import { defineSink, type Sink } from '../sink.ts'
+import { compileFrame, facilities, type HeaderOptions } from '../rfc5424.ts'
+import { allTaken, defineSink, type Sink } from '../sink.ts'
 import { framings, joinFrames, type Framing } from '../stream-framing.ts'
 import { watchTcp } from '../tcp-view.ts'
 import { readTls, tlsSchema, type TlsOptions } from '../tls-options.ts'
@@ -77,7 +77,7 @@ export const syslog = defineSink<SyslogOptions>({
     tls: tlsSchema,
   },
   limits: () => ({ events: 10_000, bytes: 4 * 1024 * 1024 }),
-  frame: (options, event, encoded) => frameOf(options)(event, encoded),
+  frame: (options) => compileFrame(headerOf(options)),
   frameKey: (options) => JSON.stringify(headerOf(options)),
   open,
 })
@@ -99,16 +99,6 @@ function headerOf(options: SyslogOptions): HeaderOptions {
   return { ...header, hostname: options.hostname || hostname(), oneLine: framingOf(options) === 'lf' }
 }
 
-const frames = new WeakMap<SyslogOptions, Frame>()
-
-function frameOf(options: SyslogOptions): Frame {
-  const known = frames.get(options)
-  if (known !== undefined) return known
-  const frame = compileFrame(headerOf(options))
-  frames.set(options, frame)
-  return frame
-}
-
 function open(options: SyslogOptions): Sink {
   const address = readAddress(options.address)
   const where = `syslog ${options.address}`
@@ -123,11 +113,12 @@ function open(options: SyslogOptions): Sink {
 
   return {
     async send(records, _batch, signal) {
-      if (records.length === 0) return
+      if (records.length === 0) return allTaken
       const either = AbortSignal.any([signal, closed.signal])
       const bytes = joinFrames(records, framing)
       if (await manners.closes(either)) await sendAndClose(await dial(either), bytes, expectation, either)
       else await kept.send(bytes, either)
+      return allTaken
     },
     async look(signal) {
       const either = AbortSignal.any([signal, closed.signal])
