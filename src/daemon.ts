@@ -110,6 +110,11 @@ export async function startDaemon(given: DaemonParts): Promise<Daemon> {
     instances,
   }
   stack.defer(async () => outlets.close(config.shutdown.grace * (1 - pollShareOfGrace)))
+  for (const { name, sink, format, options } of config.destinations) {
+    const confirmed = sink.unconfirmed?.(options) !== true
+    const words = { confirms: sink.confirms, confirmed }
+    report.destinationConfigured({ destination: name, sink: sink.name, format: format.name, ...words })
+  }
   for (const name of new Set([...subscriptions.values()].map((sub) => sub.instance)))
     instances.set(name, openInstance(name, parts, stack))
   await begin(parts, stack)

@@ -30,9 +30,10 @@ function declare(act: (work: Act) => void): Command {
     .action((options) => act(async (terminal) => run(options, terminal)))
   program
     .command('check')
-    .description('check the configuration; with --connect also Redis, credentials, clocks and destinations')
+    .description('check the configuration; with --connect also Redis, credentials, clocks and destinations; --send-test sends a test event')
     .option(...config)
     .option('--connect', 'connect to everything that it names', false)
+    .option('--send-test [destination]', 'send one test event to every destination, or to this one')
     .option('--json', 'for programs', false)
     .action((options) => act(async (terminal) => check(options, terminal)))
   program

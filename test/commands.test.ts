@@ -80,6 +80,25 @@ test('check --connect says what answers and what does not, and shows no secret',
   expect(bad.out + bad.err).not.toContain('not-the-secret')
 })
 
+test('check --send-test sends one event that says that it is a test', async () => {
+  const received: string[] = []
+  await using receiver = await startReceiver(0, (message) => void received.push(message))
+  const destinations = [
+    { name: 'siem', sink: 'syslog', address: `127.0.0.1:${receiver.port}`, streams: ['rules'] },
+    { name: 'gone', sink: 'syslog', address: '127.0.0.1:1' },
+  ]
+  await using config = await writeConfig({ destinations, inlineTenants: [tenant('http://127.0.0.1:1', 'a-secret')] })
+  const one = await tailrace('check', '--config', config.file, '--send-test', 'siem')
+  expect(one).toMatchObject({ code: 0, err: '' })
+  const [, id] = /sent and confirmed: look for (test-[\w-]+), tenant tailrace-test/.exec(one.out) ?? []
+  expect(received).toEqual([expect.stringContaining(`id="${id}"`)])
+  const all = await tailrace('check', '--config', config.file, '--send-test')
+  expect(all.code).toBe(1)
+  expect(all.out).toContain('FAIL  destination gone, test event')
+  expect(received.length).toBe(2)
+  expect(await tailrace('check', '--config', config.file, '--send-test', 'siam')).toMatchObject({ code: 1 })
+})
+
 test('status shows a running daemon as a table and as JSON', async () => {
   await using simulator = await startSimulator({ world: { attacksPerSecond: 20 } })
   await using redis = await startRedis()

@@ -3,6 +3,9 @@
 import { loadConfig } from '../config.ts'
 import type { Config, Destination, Tenant } from '../config.ts'
 import { asTailraceError } from '../errors.ts'
+import { encodingOf } from '../ship/encoding.ts'
+import type { SinkType } from '../ship/sink.ts'
+import { testEvent } from '../ship/test-event.ts'
 import { streams } from '../poll/streams/all.ts'
 import { assertSafe, asRedisError, connectRedis, inspectRedis } from '../redis.ts'
 import { createServiceClient } from '../service/client.ts'
@@ -14,6 +17,8 @@ import { registers } from './registers.ts'
 export interface CheckOptions {
   readonly config: string
   readonly connect: boolean
+  /** Sends one test event to each destination, or to this one. */
+  readonly sendTest?: string | true
   readonly json: boolean
 }
 
@@ -31,6 +36,7 @@ export async function check(options: CheckOptions, terminal: Terminal): Promise<
   const broken = config.brokenTenants.map(({ name, error }) => failing(`tenant ${name}`, error.message))
   const findings = [describe(config), ...broken]
   if (options.connect) findings.push(...(await connect(config, terminal.signal)))
+  if (options.sendTest !== undefined) findings.push(...(await sendTests(config, options.sendTest, terminal.signal)))
   terminal.print(options.json ? JSON.stringify(findings, null, 2) : findings.map(render).join('\n'))
   if (broken.length > 0) return 2
   return findings.every(({ ok }) => ok) ? 0 : 1
@@ -109,9 +115,39 @@ async function lookAtDestination({ name, sink: type, options }: Destination, sig
   try {
     await using sink = type.open(options)
     const { findings } = await sink.look(signal)
-    return [...findings, `confirms: ${type.confirms}`].map((text) => passing(subject, text))
+    return [...findings, `confirms: ${confirmsOf(type, options)}`].map((text) => passing(subject, text))
   } catch (thrown) {
     return [failing(subject, asTailraceError(thrown).message)]
+  }
+}
+
+function confirmsOf(type: SinkType, options: object): string {
+  return type.unconfirmed?.(options) === true ? 'nothing; what is lost on the way is lost' : type.confirms
+}
+
+/** Only to destinations that are named, or to all: each gets one event that says that it is a test. */
+async function sendTests({ destinations }: Config, which: string | true, signal: AbortSignal): Promise<Finding[]> {
+  const wanted = destinations.filter(({ name }) => which === true || name === which)
+  if (wanted.length === 0) return [failing('test event', `no destination is called ${String(which)}`)]
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(lookTimeoutMs)])
+  return await Promise.all(wanted.map(async (destination) => sendTest(destination, bounded)))
+}
+
+async function sendTest(destination: Destination, signal: AbortSignal): Promise<Finding> {
+  const { name, sink: type, options, format } = destination
+  const subject = `destination ${name}, test event`
+  try {
+    const event = testEvent(Date.now())
+    // Its filter is about real events: a test is sent whatever it says.
+    const record = encodingOf({ ...destination, streams: [event.stream] }).encode(event) ?? ''
+    await using sink = type.open(options)
+    const context = { sendId: event.id, contentType: format.contentType }
+    const [untaken] = await sink.send([Buffer.from(record)], context, signal)
+    if (untaken) throw untaken.error
+    const how = type.unconfirmed?.(options) === true ? 'sent, but not confirmed' : 'sent and confirmed'
+    return passing(subject, `${how}: look for ${event.id}, tenant ${event.tenant}`)
+  } catch (thrown) {
+    return failing(subject, asTailraceError(thrown).message)
   }
 }
 

@@ -80,7 +80,6 @@ function banner(log: Log, config: Config, url: string, daemon: Daemon): void {
     },
     `Tailrace ${version} runs. Status: ${url}/  metrics: ${url}/metrics  health: ${url}/healthz ${url}/readyz`,
   )
-  for (const { name, sink } of config.destinations) log.info(`destination ${name} confirms: ${sink.confirms}`)
 }
 
 function* secretsOf(config: Config): Iterable<string> {
@@ -88,12 +87,25 @@ function* secretsOf(config: Config): Iterable<string> {
   const password = /^[^:]+:\/\/[^:@/]*:([^@/]+)@/.exec(config.redis.url)?.[1]
   if (password !== undefined) yield decodeURIComponent(password)
   for (const { credentials } of config.tenants) yield* [credentials.uuid, credentials.secret]
-  for (const { sink, options } of config.destinations) {
-    for (const [name, declared] of Object.entries(sink.options)) {
-      const value: unknown = Reflect.get(options, name)
-      if (isSensitive(declared) && typeof value === 'string' && value !== '') yield value
-    }
+  for (const { sink, options } of config.destinations) yield* secretsIn(options, sink.options)
+}
+
+/** Text in sensitive options, in tables and lists of them, too. */
+function* secretsIn(values: object, declared: object): Iterable<string> {
+  for (const [name, declaration] of Object.entries(declared)) {
+    const value: unknown = Reflect.get(values, name)
+    if (isSensitive(declaration)) yield* textsIn(value)
+    else if (typeof value === 'object' && value !== null && isSection(declaration)) yield* secretsIn(value, declaration)
   }
+}
+
+function* textsIn(value: unknown): Iterable<string> {
+  if (typeof value === 'string' && value !== '') yield value
+  if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) yield* textsIn(inner)
+}
+
+function isSection(declared: unknown): declared is object {
+  return typeof declared === 'object' && declared !== null && !('default' in declared)
 }
 
 function isSensitive(declared: unknown): boolean {

@@ -133,10 +133,18 @@ function readFacts({ metrics, log, say }: Tellers): ReadFacts {
   }
 }
 
-type ShipFacts = Pick<Report, 'eventsShipped' | 'sendFailed' | 'eventDead' | 'destinationChanged' | 'backlogMeasured'>
+type ShipFacts = Pick<
+  Report,
+  'destinationConfigured' | 'eventsShipped' | 'sendFailed' | 'eventDead' | 'destinationChanged' | 'backlogMeasured'
+>
 
 function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
   return {
+    destinationConfigured({ destination, sink, format, confirms, confirmed }) {
+      metrics.destinationConfirms.set({ destination, sink, format }, confirmed ? 1 : 0)
+      if (confirmed) log.info({ destination, sink, format }, `it confirms: ${confirms}`)
+      else log.warn({ destination, sink, format }, 'it confirms nothing: events count as delivered once they are sent')
+    },
     eventsShipped({ tenant, stream, destination, events, bytes, ms, delayMs }) {
       metrics.eventsShipped.inc({ tenant, stream, destination }, count(events))
       metrics.bytesShipped.inc({ destination }, count(bytes))
@@ -213,6 +221,7 @@ function both(one: Listener, other: Listener): Report {
     turnRecovered: tell('turnRecovered'),
     backlogFull: tell('backlogFull'),
     gapDeclared: tell('gapDeclared'),
+    destinationConfigured: tell('destinationConfigured'),
     eventsShipped: tell('eventsShipped'),
     sendFailed: tell('sendFailed'),
     eventDead: tell('eventDead'),

@@ -107,6 +107,11 @@ function shipMetrics({ counter, gauge, histogram }: Declare) {
     backlogBatches: gauge('backlog_batches', 'Batches that wait for confirmation.', destination),
     backlogBytes: gauge('backlog_bytes', 'Bytes that wait for confirmation.', destination),
     destinationUp: gauge('destination_up', 'Whether the destination takes events (1) or not (0).', destination),
+    destinationConfirms: gauge(
+      'destination_confirms',
+      'Whether the receiver confirms what it got (1), or events count as delivered once they are sent (0).',
+      ['destination', 'sink', 'format'],
+    ),
     shipDuration: histogram('ship_duration_seconds', 'From sending a batch to its confirmation.', {
       buckets: shipSeconds,
       labels: destination,

@@ -10,6 +10,15 @@ export interface StreamRef {
 
 export type DestinationState = 'up' | 'down' | 'halted'
 
+export interface DestinationFact {
+  readonly destination: string
+  readonly sink: string
+  readonly format: string
+  readonly confirms: string
+  /** False: the receiver confirms nothing; what counts as delivered has only been sent. */
+  readonly confirmed: boolean
+}
+
 /** Facts, in the past tense. None of them throws, blocks, or keeps what it was given. */
 export interface Report {
   /** One request to the service was answered or failed. `status` 0: no answer. */
@@ -32,6 +41,8 @@ export interface Report {
   backlogFull(fact: StreamRef & { destination: string; full: boolean }): void
   gapDeclared(fact: StreamRef & { from: number; to: number; reason: string }): void
 
+  /** A destination is part of the configuration. `confirms`: what a confirmation of it proves, in words. */
+  destinationConfigured(fact: DestinationFact): void
   /** A batch, or a part of it, was confirmed. `delayMs`: from the time of its oldest event to the confirmation. */
   eventsShipped(
     fact: StreamRef & { destination: string; events: number; bytes: number; ms: number; delayMs: number },

@@ -53,6 +53,11 @@ export interface PassStatus {
 
 export interface DestinationStatus {
   readonly destination: string
+  readonly sink: string
+  readonly format: string
+  /** What a confirmation of it proves, in words; `confirmed` is false where it confirms nothing. */
+  readonly confirms: string
+  readonly confirmed: boolean
   readonly state: DestinationState | 'unknown'
   readonly reason: string | null
   readonly backlogBatches: number
@@ -156,7 +161,8 @@ function newStream(tenant: string, stream: StreamName, now: () => number): Strea
 function newDestination(destination: string, now: () => number): DestinationPicture {
   const nothing = { reason: null, delaySeconds: null, lastShippedAt: null, lastError: null }
   const zero = { backlogBatches: 0, backlogBytes: 0, deadLetters: 0, eventsShipped: 0 }
-  return { destination, state: 'unknown', ...nothing, ...zero, rate: createRate(now) }
+  const unknown = { sink: '', format: '', confirms: '', confirmed: true, state: 'unknown' } as const
+  return { destination, ...unknown, ...nothing, ...zero, rate: createRate(now) }
 }
 
 function streamStatus({ markAt, rate, pausedBy, ...state }: StreamState, now: number): StreamStatus {
@@ -169,7 +175,13 @@ function streamStatus({ markAt, rate, pausedBy, ...state }: StreamState, now: nu
 }
 
 type ReadFact = Exclude<keyof Report, ShipFact | DaemonFact>
-type ShipFact = 'eventsShipped' | 'sendFailed' | 'eventDead' | 'destinationChanged' | 'backlogMeasured'
+type ShipFact =
+  | 'destinationConfigured'
+  | 'eventsShipped'
+  | 'sendFailed'
+  | 'eventDead'
+  | 'destinationChanged'
+  | 'backlogMeasured'
 type DaemonFact = 'redisChanged' | 'failed'
 
 function readFacts(keep: Keep): Pick<Report, ReadFact> {
@@ -215,6 +227,9 @@ function readFacts(keep: Keep): Pick<Report, ReadFact> {
 
 function shipFacts(keep: Keep): Pick<Report, ShipFact> {
   return {
+    destinationConfigured({ destination, ...fact }) {
+      Object.assign(keep.destination.of({ destination }), fact)
+    },
     eventsShipped(fact) {
       const state = keep.destination.of({ destination: fact.destination })
       state.eventsShipped += fact.events

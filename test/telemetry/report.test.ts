@@ -79,7 +79,7 @@ test('the age of a watermark grows by itself, by the clock of the service', asyn
 test('normal operation logs nothing above info, and says little of that', () => {
   const { report, lines } = setUp('info')
   reportNormal(report)
-  expect(lines().map(({ level }) => level)).toEqual(['info', 'info', 'info', 'info'])
+  expect(lines().map(({ level }) => level)).toEqual(['info', 'info', 'info', 'info', 'info'])
 })
 
 test('each trouble is logged at the level of what a person must do', () => {
