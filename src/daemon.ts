@@ -1,18 +1,16 @@
 // Wires poll → queue → ship. The only file that knows all three.
 
 import type { Cluster, Redis } from 'ioredis'
-import type { Config, Destination, Tenant } from './config.ts'
+import type { Config, Destination } from './config.ts'
 import { startEmbeddedRedis } from './embedded-redis.ts'
-import type { StreamKey, StreamName } from './event.ts'
+import { TailraceError } from './errors.ts'
+import type { StreamKey } from './event.ts'
 import { createBudget } from './poll/budget.ts'
-import { createReader } from './poll/changes.ts'
 import type { PollPorts, Subscription } from './poll/ports.ts'
-import { streams } from './poll/streams/all.ts'
 import { runTurn } from './poll/turn.ts'
 import { makeBatches } from './queue/batch.ts'
-import type { Batch, Outlet } from './queue/batch.ts'
+import type { Batch } from './queue/batch.ts'
 import { createBatches } from './queue/batches.ts'
-import type { Receiver } from './queue/delivery.ts'
 import type { Engine } from './queue/engine.ts'
 import { openOutlets } from './queue/outlets.ts'
 import type { Outlets } from './queue/outlets.ts'
@@ -24,14 +22,17 @@ import { openTurns } from './queue/turns.ts'
 import type { Turns } from './queue/turns.ts'
 import { asRedisError, assertSafe, connectRedis, inspectRedis } from './redis.ts'
 import { watchRedis } from './redis-watch.ts'
+import { openReceiver, receiverDigest } from './receivers.ts'
+import type { OpenReceiver } from './receivers.ts'
 import { every } from './rhythm.ts'
+import { instanceOf, rosterOf } from './roster.ts'
+import type { Roster } from './roster.ts'
 import { createServiceClient } from './service/client.ts'
 import type { ServiceClient } from './service/client.ts'
 import { openConnections } from './service/connections.ts'
+import type { ServiceConnections } from './service/connections.ts'
 import { createLimit } from './service/limit.ts'
 import type { Limit } from './service/limit.ts'
-import { encodingOf } from './ship/encoding.ts'
-import type { Sink } from './ship/sink.ts'
 import type { Report } from './telemetry/report.ts'
 
 export interface DaemonParts {
@@ -47,6 +48,11 @@ export interface Daemon extends AsyncDisposable {
   /** Why it is not ready, in words; empty: it is. */
   ready(): Promise<readonly string[]>
   readonly streams: readonly StreamKey[]
+  /**
+   * Puts other tenants and destinations in force: what they share with those before goes on undisturbed. What else has
+   * changed in the configuration takes a restart.
+   */
+  apply(config: Config): Promise<void>
 }
 
 interface Instance {
@@ -54,16 +60,24 @@ interface Instance {
   readonly turns: Turns
 }
 
+/** What is replaced when another configuration is put in force. */
+interface InForce {
+  readonly config: Config
+  readonly roster: Roster
+  readonly clients: ReadonlyMap<string, ServiceClient>
+  readonly receivers: ReadonlyMap<string, OpenReceiver>
+}
+
 interface Parts extends DaemonParts {
   readonly commands: Redis | Cluster
+  readonly connections: ServiceConnections
   readonly store: Store
   readonly outlets: Outlets
   readonly pressure: Pressure
   readonly engine: Engine
-  readonly subscriptions: ReadonlyMap<StreamKey, Subscription>
-  readonly clients: ReadonlyMap<string, ServiceClient>
-  readonly encodings: ReadonlyMap<string, Outlet>
   readonly instances: Map<string, Instance>
+  inForce: InForce
+  running: boolean
 }
 
 /** Of the grace, what polling may take to end: a request under way is worth no more. */
@@ -72,6 +86,7 @@ const keepEveryMs = 60_000
 const sweepAgeMs = 60_000
 const measureEveryMs = 5_000
 const watchEveryMs = 2_000
+const noRoster: Roster = { subscriptions: new Map(), outlets: new Map(), bounds: new Map() }
 
 /** Starts everything. Rejects with a coded error where Redis, its safety or the configuration stand in the way. */
 export async function startDaemon(given: DaemonParts): Promise<Daemon> {
@@ -89,40 +104,30 @@ export async function startDaemon(given: DaemonParts): Promise<Daemon> {
   }
   const store = createStore(commands, prefix)
   const batches = createBatches(commands, prefix)
-  const bounds = new Map(config.destinations.map((d) => [d.name, d.backlogBytes]))
-  const pressure = createPressure({ batches, bounds, report })
-  const receivers = config.destinations.map((destination) => openReceiver(destination, stack))
-  const outlets = openOutlets({ engine, batches, receivers, report })
-  const subscriptions = subscriptionsOf(config)
-  const clients = openClients(given, stack, (instance) => parts.instances.get(instance)?.limit)
-  const encodings = new Map(config.destinations.map((d) => [d.name, outletOf(d)]))
-  const instances = new Map<string, Instance>()
   const parts: Parts = {
     ...given,
     commands,
+    connections: stack.use(openServiceConnections(config)),
     store,
-    outlets,
-    pressure,
+    outlets: openOutlets({ engine, batches, report }),
+    pressure: createPressure({ batches, report }),
     engine,
-    subscriptions,
-    clients,
-    encodings,
-    instances,
+    instances: new Map(),
+    inForce: { config, roster: noRoster, clients: new Map(), receivers: new Map() },
+    running: false,
   }
-  stack.defer(async () => outlets.close(config.shutdown.grace * (1 - pollShareOfGrace)))
-  for (const { name, sink, format, options } of config.destinations) {
-    const confirmed = sink.unconfirmed?.(options) !== true
-    const words = { confirms: sink.confirms, confirmed }
-    report.destinationConfigured({ destination: name, sink: sink.name, format: format.name, ...words })
-  }
-  for (const name of new Set([...subscriptions.values()].map((sub) => sub.instance)))
-    instances.set(name, openInstance(name, parts, stack))
+  stack.defer(async () => close(parts))
+  const changes = inOrder(async (next: Config) => putInForce(next, parts))
+  await changes(config)
   await begin(parts, stack)
   signal.throwIfAborted()
   const open = stack.move()
   let draining = false
   return {
-    streams: [...subscriptions.keys()],
+    get streams() {
+      return [...parts.inForce.roster.subscriptions.keys()]
+    },
+    apply: changes,
     async ready() {
       if (draining) return ['draining']
       return (await commands.ping()) === 'PONG' ? [] : ['Redis does not answer']
@@ -132,6 +137,15 @@ export async function startDaemon(given: DaemonParts): Promise<Daemon> {
       await open.disposeAsync()
     },
   }
+}
+
+/** Reading ends first, then sends under way are waited for. */
+async function close({ config, instances, outlets, inForce }: Parts): Promise<void> {
+  const { grace } = config.shutdown
+  await Promise.all([...instances.values()].map(async ({ turns }) => turns.close(grace * pollShareOfGrace)))
+  await outlets.close(grace * (1 - pollShareOfGrace))
+  for (const { limit } of instances.values()) limit.close()
+  await Promise.all([...inForce.receivers.values()].map(async (receiver) => receiver.dispose()))
 }
 
 async function openRedis(
@@ -153,74 +167,74 @@ async function openRedis(
   return { commands: connect('commands'), workers: connect('worker') }
 }
 
-function openReceiver(destination: Destination, stack: AsyncDisposableStack): Receiver {
-  const { name, format, sink: type, options, concurrency } = destination
-  // One that cannot be opened (an unreadable certificate, say) halts itself only, and is tried at each send.
-  let sink: Sink | undefined
-  const open = (): Sink => (sink ??= type.open(options))
-  stack.defer(async () => sink?.[Symbol.asyncDispose]())
-  const { contentType } = format
-  return {
-    name,
-    limits: type.limits(options),
-    concurrencyMax: concurrency,
-    send: async (records, sendId, signal) => open().send(records, { sendId, contentType }, signal),
+/** One call after the other; a failed one is its caller's business. */
+function inOrder<T>(work: (given: T) => Promise<void>): (given: T) => Promise<void> {
+  let last: Promise<void> = Promise.resolve()
+  return async (given) => {
+    const own = last.then(async () => work(given))
+    last = own.catch(() => undefined)
+    await own
   }
 }
 
-function outletOf(destination: Destination): Outlet {
-  return { destination: destination.name, encoding: encodingOf(destination) }
-}
-
-function subscriptionsOf(config: Config): Map<StreamKey, Subscription> {
-  const subscriptions = new Map<StreamKey, Subscription>()
-  for (const tenant of config.tenants) {
-    for (const { stream: name, ...rhythm } of tenant.streams) {
-      const stream = streams.find((known) => known.name === name)
-      if (!stream) continue
-      const key: StreamKey = `${tenant.name}/${name}`
-      subscriptions.set(key, {
-        key,
-        tenant: tenant.name,
-        stream: name,
-        instance: instanceOf(tenant),
-        clients: tenant.clients,
-        borders: tenant.severity,
-        reader: createReader(stream),
-        rhythm,
-        destinations: takersOf(config, tenant, name),
-      })
-    }
-  }
-  return subscriptions
-}
-
-/** Only these can hold a stream up. */
-function takersOf(config: Config, tenant: Tenant, stream: StreamName): string[] {
-  const takers = config.destinations.filter((destination) => destination.streams.includes(stream))
-  return takers.map(({ name }) => name).filter((name) => tenant.destinations.includes(name))
-}
-
-/** Names the limit that a tenant's requests fall under, and the queue of its turns. */
-function instanceOf(tenant: Tenant): string {
-  return tenant.instance.replaceAll(':', '_')
-}
-
-function openClients(
-  { config, report }: DaemonParts,
-  stack: AsyncDisposableStack,
-  limitOf: (instance: string) => Limit | undefined,
-): Map<string, ServiceClient> {
-  const { service } = config
-  const connections = stack.use(
-    openConnections({
-      connections: service.concurrency,
-      connectMs: service.connectTimeout,
-      ...(service.ca === undefined ? {} : { ca: service.ca }),
+async function putInForce(config: Config, parts: Parts): Promise<void> {
+  const { outlets, pressure, instances, report, store } = parts
+  const before = parts.inForce
+  const roster = rosterOf(config)
+  const receivers = new Map(
+    config.destinations.map((destination) => {
+      const known = before.receivers.get(destination.name)
+      const same = known?.digest === receiverDigest(destination)
+      return [destination.name, known !== undefined && same ? known : openReceiver(destination)]
     }),
   )
+  for (const { instance } of roster.subscriptions.values()) {
+    if (instances.has(instance)) continue
+    const opened = openInstance(instance, parts)
+    instances.set(instance, opened)
+    if (parts.running) opened.turns.start()
+  }
+  pressure.use(roster.bounds)
+  await outlets.use([...receivers.values()], config.shutdown.grace)
+  parts.inForce = { config, roster, clients: clientsOf(config, parts), receivers }
+  const gone = [...before.receivers.values()].filter((receiver) => receivers.get(receiver.name) !== receiver)
+  await Promise.all(gone.map(async (receiver) => receiver.dispose()))
+
+  for (const destination of config.destinations) report.destinationConfigured(factOf(destination))
+  for (const name of before.receivers.keys()) if (!receivers.has(name)) report.destinationRemoved({ destination: name })
+  for (const { key, tenant, stream } of before.roster.subscriptions.values())
+    if (!roster.subscriptions.has(key)) report.streamRemoved({ tenant, stream })
+  await store.register([...roster.subscriptions.keys()])
+  for (const [name, { turns }] of instances) {
+    const own = [...roster.subscriptions.values()].filter(({ instance }) => instance === name)
+    await turns.drop(new Set(own.map(({ key }) => key)))
+  }
+  await keep(parts, ({ key, instance, rhythm }) => {
+    const known = before.roster.subscriptions.get(key)
+    return known?.rhythm.everyMs !== rhythm.everyMs || known.instance !== instance
+  })
+  // What another receiver of the same name has let go.
+  if (gone.length > 0) await sweep(parts, 0)
+}
+
+function factOf({ name, sink, format, options }: Destination): Parameters<Report['destinationConfigured']>[0] {
+  const confirmed = sink.unconfirmed?.(options) !== true
+  return { destination: name, sink: sink.name, format: format.name, confirms: sink.confirms, confirmed }
+}
+
+function openServiceConnections({ service }: Config): ServiceConnections {
+  return openConnections({
+    connections: service.concurrency,
+    connectMs: service.connectTimeout,
+    ...(service.ca === undefined ? {} : { ca: service.ca }),
+  })
+}
+
+function clientsOf({ tenants }: Config, parts: Parts): Map<string, ServiceClient> {
+  const { config, report, connections, instances } = parts
+  const { service } = config
   return new Map(
-    config.tenants.map((tenant) => {
+    tenants.map((tenant) => {
       const instance = instanceOf(tenant)
       const client = createServiceClient({
         baseUrl: tenant.baseUrl,
@@ -230,7 +244,7 @@ function openClients(
         connections,
         timeouts: { headersMs: service.headersTimeout, bodyMs: service.bodyTimeout },
         maxAnswerBytes: service.maxAnswerBytes,
-        admit: async (signal) => (await limitOf(instance)?.admit(signal)) ?? (() => undefined),
+        admit: async (signal) => (await instances.get(instance)?.limit.admit(signal)) ?? (() => undefined),
         onAnswer: (fact) => report.requestAnswered({ instance, ...fact }),
       })
       return [tenant.name, client]
@@ -238,9 +252,9 @@ function openClients(
   )
 }
 
-function openInstance(name: string, parts: Parts, stack: AsyncDisposableStack): Instance {
+function openInstance(name: string, parts: Parts): Instance {
   const { config, commands, engine } = parts
-  const { service, queue, shutdown } = config
+  const { service, queue } = config
   const limit = createLimit({
     redis: commands,
     prefix: config.redis.prefix,
@@ -249,7 +263,6 @@ function openInstance(name: string, parts: Parts, stack: AsyncDisposableStack): 
     requestsPerSecond: service.requestsPerSecond,
     requestMs: service.connectTimeout + service.headersTimeout,
   })
-  stack.defer(() => limit.close())
   const reserve = createBudget(queue.memoryBytes)
   const turns: Turns = openTurns({
     engine,
@@ -257,7 +270,6 @@ function openInstance(name: string, parts: Parts, stack: AsyncDisposableStack): 
     concurrency: service.concurrency,
     run: async (turn, signal) => runTurn(turn, pollPorts(parts, { limit, turns, reserve }), signal),
   })
-  stack.defer(async () => turns.close(shutdown.grace * pollShareOfGrace))
   return { limit, turns }
 }
 
@@ -265,14 +277,15 @@ function pollPorts(
   parts: Parts,
   own: { readonly limit: Limit; readonly turns: Turns; readonly reserve: PollPorts<Lease, Batch>['reserve'] },
 ): PollPorts<Lease, Batch> {
-  const { report, store, pressure, outlets, encodings, config } = parts
+  const { report, store, pressure, outlets, config } = parts
   const limits = { events: 1000, bytes: config.queue.batchBytes }
   return {
-    subscription: (key) => parts.subscriptions.get(key),
+    subscription: (key) => parts.inForce.roster.subscriptions.get(key),
     store,
     async list(sub, operation, query, signal) {
-      const client = parts.clients.get(sub.tenant)
-      if (!client) throw new Error(`no client for ${sub.tenant}`)
+      const client = parts.inForce.clients.get(sub.tenant)
+      // Removed while the turn was under way: the next one finds no subscription.
+      if (!client) throw new TailraceError('lease_lost', `${sub.tenant} is no longer configured`)
       return await client.list(operation, query, signal)
     },
     async pause(instance, ms) {
@@ -281,7 +294,8 @@ function pollPorts(
     },
     blockedBy: (sub) => pressure.blocks(sub.key, sub.destinations),
     async encode(sub, events) {
-      const wanted = sub.destinations.map((name) => encodings.get(name)).filter((outlet) => outlet !== undefined)
+      const known = parts.inForce.roster.outlets
+      const wanted = sub.destinations.map((name) => known.get(name)).filter((outlet) => outlet !== undefined)
       return await makeBatches(events, wanted, limits)
     },
     async relay(key, batches, lane) {
@@ -295,29 +309,33 @@ function pollPorts(
   }
 }
 
+/** Makes the rhythm of the streams what it should be; of all, or of those that are `wanted`. */
+async function keep(parts: Parts, wanted: (sub: Subscription) => boolean = () => true): Promise<void> {
+  const subscriptions = [...parts.inForce.roster.subscriptions.values()].filter(wanted)
+  for (const [name, { turns }] of parts.instances) {
+    const own = subscriptions.filter((sub) => sub.instance === name)
+    await turns.keep(own.map(({ key, rhythm }) => ({ key, everyMs: rhythm.everyMs })))
+  }
+}
+
+async function sweep({ outlets, store }: Parts, ageMs: number): Promise<void> {
+  await outlets.sweep(await store.registered(), ageMs)
+}
+
 /** Takes up what an earlier run left, then lets everything run, and keeps it so. */
 async function begin(parts: Parts, stack: AsyncDisposableStack): Promise<void> {
-  const { store, outlets, pressure, report, instances, subscriptions, commands } = parts
+  const { store, outlets, pressure, report, instances, commands } = parts
   const repeat = (ms: number, during: string, work: () => Promise<void>): void => {
     stack.use(every(ms, work, (thrown) => report.failed({ error: asRedisError(thrown), during })))
   }
-  const keep = async (): Promise<void> => {
-    await store.register([...subscriptions.keys()])
-    for (const [name, { turns }] of instances) {
-      const own = [...subscriptions.values()].filter((sub) => sub.instance === name)
-      await turns.keep(own.map(({ key, rhythm }) => ({ key, everyMs: rhythm.everyMs })))
-    }
-  }
-  const sweep = async (ageMs: number): Promise<void> => outlets.sweep(await store.registered(), ageMs)
   const measure = async (): Promise<void> => pressure.measure(await store.registered())
-  for (const { turns } of instances.values()) await turns.drop(new Set(subscriptions.keys()))
-  await keep()
-  await sweep(0)
+  await sweep(parts, 0)
   await measure()
   outlets.start()
+  parts.running = true
   for (const { turns } of instances.values()) turns.start()
-  repeat(keepEveryMs, 'keeping the rhythm', keep)
-  repeat(sweepAgeMs, 'sweeping', async () => sweep(sweepAgeMs))
+  repeat(keepEveryMs, 'keeping the rhythm', async () => keep(parts))
+  repeat(sweepAgeMs, 'sweeping', async () => sweep(parts, sweepAgeMs))
   repeat(measureEveryMs, 'measuring backlogs', measure)
   stack.use(
     watchRedis(commands, watchEveryMs, {
@@ -326,8 +344,9 @@ async function begin(parts: Parts, stack: AsyncDisposableStack): Promise<void> {
       // What it knew last may be gone: wait out the last second's requests, and queue what is owed.
       async replaced() {
         for (const { limit } of instances.values()) await limit.pause(1_000)
-        await keep()
-        await sweep(0)
+        await store.register([...parts.inForce.roster.subscriptions.keys()])
+        await keep(parts)
+        await sweep(parts, 0)
       },
       failed: (error) => report.failed({ error, during: 'taking up after a change of Redis' }),
     }),

@@ -1,7 +1,7 @@
 // One queue per destination. A job only names a stored batch; the relay makes jobs of what was committed,
 // and a sweep makes again those that a crash, a full Redis or a fail-over has lost.
 
-import type { Queue, Worker } from 'bullmq'
+import type { Queue } from 'bullmq'
 import type { StreamKey } from '../event.ts'
 import type { Report } from '../telemetry/report.ts'
 import type { Batch } from './batch.ts'
@@ -15,12 +15,16 @@ import { createGate } from './gate.ts'
 export interface OutletsOptions {
   readonly engine: Engine
   readonly batches: Batches
-  readonly receivers: readonly Receiver[]
   readonly report: Report
   readonly haltedProbeMs?: number
 }
 
 export interface Outlets {
+  /**
+   * From now on these are the receivers. One that is the same object as before goes on undisturbed; another of the
+   * same name takes over what waits, once the sends under way are done, for up to `graceMs`.
+   */
+  use(receivers: readonly Receiver[], graceMs: number): Promise<void>
   start(): void
   /** Queues batches that were just committed; those of a deep lane behind all others. */
   relay(key: StreamKey, batches: readonly Batch[], lane: 'live' | 'deep'): Promise<void>
@@ -36,8 +40,10 @@ interface Job extends BatchRef {
 }
 
 interface Outlet {
+  readonly receiver: Receiver
   readonly queue: Queue<Job>
-  readonly worker: Worker<Job, void>
+  start(): void
+  close(graceMs: number): Promise<void>
 }
 
 /** A back-fill waits behind what is new, here too. */
@@ -46,11 +52,9 @@ const deepPriority = 10
 const sweepMax = 10_000
 
 export function openOutlets(options: OutletsOptions): Outlets {
-  const draining = new AbortController()
-  const outlets = new Map(
-    options.receivers.map((receiver) => [receiver.name, openOutlet(receiver, options, draining.signal)]),
-  )
+  const outlets = new Map<string, Outlet>()
   const { batches } = options
+  let started = false
 
   const enqueue = async (
     key: StreamKey,
@@ -68,8 +72,20 @@ export function openOutlets(options: OutletsOptions): Outlets {
     await batches.queued(key, [...owers.keys()])
   }
   return {
+    async use(receivers, graceMs) {
+      const gone = [...outlets.values()].filter(({ receiver }) => !receivers.includes(receiver))
+      for (const { receiver } of gone) outlets.delete(receiver.name)
+      await Promise.all(gone.map(async (outlet) => outlet.close(graceMs)))
+      for (const receiver of receivers) {
+        if (outlets.has(receiver.name)) continue
+        const outlet = openOutlet(receiver, options)
+        outlets.set(receiver.name, outlet)
+        if (started) outlet.start()
+      }
+    },
     start() {
-      for (const { worker } of outlets.values()) void worker.run()
+      started = true
+      for (const outlet of outlets.values()) outlet.start()
     },
     async relay(key, committed, lane) {
       if (committed.length === 0) return
@@ -83,22 +99,21 @@ export function openOutlets(options: OutletsOptions): Outlets {
       }
     },
     async close(graceMs) {
-      draining.abort(new Error('shutting down'))
-      await Promise.all([...outlets.values()].map(async ({ worker }) => closeWorker(worker, graceMs)))
-      await Promise.all([...outlets.values()].map(async ({ queue }) => queue.close()))
+      await Promise.all([...outlets.values()].map(async (outlet) => outlet.close(graceMs)))
     },
   }
 }
 
-function openOutlet(receiver: Receiver, options: OutletsOptions, draining: AbortSignal): Outlet {
+function openOutlet(receiver: Receiver, options: OutletsOptions): Outlet {
   const { engine, batches, report } = options
+  const draining = new AbortController()
   const name = `ship-${receiver.name}`
   const gate = createGate({
     destination: receiver.name,
     concurrencyMax: receiver.concurrencyMax,
     haltedProbeMs: options.haltedProbeMs ?? 300_000,
     report,
-    draining,
+    draining: draining.signal,
   })
   // A process that was stopped for longer than its locks gets its own jobs again: they join the delivery.
   const underWay = new Map<string, Promise<void>>()
@@ -118,5 +133,15 @@ function openOutlet(receiver: Receiver, options: OutletsOptions, draining: Abort
     },
     { concurrency: receiver.concurrencyMax },
   )
-  return { queue: openQueue<Job>(engine, name), worker }
+  const queue = openQueue<Job>(engine, name)
+  return {
+    receiver,
+    queue,
+    start: () => void worker.run(),
+    async close(graceMs) {
+      draining.abort(new Error('shutting down'))
+      await closeWorker(worker, graceMs)
+      await queue.close()
+    },
+  }
 }

@@ -9,12 +9,12 @@ import type { Batches } from './batches.ts'
 
 export interface PressureOptions {
   readonly batches: Batches
-  /** Most bytes that may wait for each destination. */
-  readonly bounds: ReadonlyMap<string, number>
   readonly report: Pick<Report, 'backlogMeasured' | 'backlogFull'>
 }
 
 export interface Pressure {
+  /** Most bytes that may wait for each destination, from now on. */
+  use(bounds: ReadonlyMap<string, number>): void
   /** Sums up what waits, over all streams. */
   measure(keys: readonly StreamKey[]): Promise<void>
   /** What has been committed since then counts at once. */
@@ -29,7 +29,8 @@ export interface Pressure {
 const memoryShareMax = 0.8
 const streamsAtOnce = 200
 
-export function createPressure({ batches, bounds, report }: PressureOptions): Pressure {
+export function createPressure({ batches, report }: PressureOptions): Pressure {
+  let bounds: ReadonlyMap<string, number> = new Map()
   let waiting = new Map<string, number>()
   const paused = new Map<StreamKey, string>()
   let memoryShare = 0
@@ -38,6 +39,9 @@ export function createPressure({ batches, bounds, report }: PressureOptions): Pr
       ? 'redis'
       : (destinations.find((name) => (waiting.get(name) ?? 0) >= (bounds.get(name) ?? Infinity)) ?? null)
   return {
+    use(given) {
+      bounds = given
+    },
     async measure(keys) {
       const sums = new Map([...bounds.keys()].map((name) => [name, { batches: 0, bytes: 0, dead: 0 }]))
       for (let at = 0; at < keys.length; at += streamsAtOnce) {

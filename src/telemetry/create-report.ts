@@ -179,8 +179,20 @@ function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
   }
 }
 
-function daemonFacts({ metrics, log, say }: Tellers): Pick<Report, 'redisChanged' | 'failed'> {
+function daemonFacts({
+  metrics,
+  log,
+  say,
+}: Tellers): Pick<Report, 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'> {
   return {
+    destinationRemoved({ destination }) {
+      metrics.forget({ destination })
+      log.info({ destination }, 'the destination is no longer configured')
+    },
+    streamRemoved({ tenant, stream }) {
+      metrics.forget({ tenant, stream })
+      log.info({ tenant, stream }, 'the stream is no longer configured')
+    },
     redisChanged({ state, reason }) {
       metrics.redisUp.set(state === 'lost' ? 0 : 1)
       const about = { state, reason: scrub(reason) }
@@ -222,6 +234,8 @@ function both(one: Listener, other: Listener): Report {
     backlogFull: tell('backlogFull'),
     gapDeclared: tell('gapDeclared'),
     destinationConfigured: tell('destinationConfigured'),
+    destinationRemoved: tell('destinationRemoved'),
+    streamRemoved: tell('streamRemoved'),
     eventsShipped: tell('eventsShipped'),
     sendFailed: tell('sendFailed'),
     eventDead: tell('eventDead'),

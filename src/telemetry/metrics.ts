@@ -44,11 +44,17 @@ function declareMetrics(options: MetricsOptions) {
     { version: options.version, node: process.version },
     1,
   )
+  const watermark = watermarkAges(registry, options.now ?? Date.now)
   return {
     registry,
     ...readMetrics({ counter, gauge, histogram }),
     ...shipMetrics({ counter, gauge, histogram }),
-    watermark: watermarkAges(registry, options.now ?? Date.now),
+    watermark,
+    /** Removes every series with these labels: what is no longer configured must not be shown as if it stood still. */
+    forget(labels: Readonly<Record<string, string>>) {
+      watermark.forget(labels)
+      void forgetSeries(registry, labels)
+    },
     redisUp: gauge('redis_up', 'Whether Redis answers (1) or not (0).'),
     errors: counter('errors_total', 'Failures of any kind, by error code.', ['code']),
   }
@@ -140,7 +146,21 @@ function watermarkAges(registry: Registry, now: () => number) {
     moved(labels: { tenant: string; stream: string }, completeAt: number, skewMs: number) {
       marks.set(`${labels.tenant}/${labels.stream}`, { labels, at: completeAt - skewMs })
     },
+    forget({ tenant, stream: name }: Readonly<Record<string, string>>) {
+      marks.delete(`${tenant}/${name}`)
+    },
     gauge,
+  }
+}
+
+async function forgetSeries(registry: Registry, labels: Readonly<Record<string, string>>): Promise<void> {
+  for (const metric of registry.getMetricsAsArray() as unknown as (Gauge | Histogram)[]) {
+    const { values } = await metric.get()
+    for (const { labels: own } of values) {
+      // A bucket's bound belongs to the series, not to its name.
+      const { le: _bound, ...series } = own as Record<string, string>
+      if (Object.entries(labels).every(([name, value]) => series[name] === value)) metric.remove(series)
+    }
   }
 }
 

@@ -43,6 +43,9 @@ export interface Report {
 
   /** A destination is part of the configuration. `confirms`: what a confirmation of it proves, in words. */
   destinationConfigured(fact: DestinationFact): void
+  /** Gone from the configuration: whatever was shown of it is out of date. */
+  destinationRemoved(fact: { destination: string }): void
+  streamRemoved(fact: StreamRef): void
   /** A batch, or a part of it, was confirmed. `delayMs`: from the time of its oldest event to the confirmation. */
   eventsShipped(
     fact: StreamRef & { destination: string; events: number; bytes: number; ms: number; delayMs: number },

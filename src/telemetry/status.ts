@@ -133,22 +133,25 @@ interface Keep {
 
 interface Remembered<Ref, State> {
   of(ref: Ref): State
+  forget(ref: Ref): void
   all(): State[]
 }
 
 /** By reference, made when first seen. Beyond the bound a state is handed out that nobody will see. */
 function remember<Ref extends object, State>(most: number, make: (ref: Ref) => State): Remembered<Ref, State> {
   const states = new Map<string, State>()
+  const keyOf = (ref: Ref): string =>
+    'tenant' in ref && 'stream' in ref ? `${String(ref.tenant)}/${String(ref.stream)}` : JSON.stringify(ref)
   return {
     of(ref) {
-      const key =
-        'tenant' in ref && 'stream' in ref ? `${String(ref.tenant)}/${String(ref.stream)}` : JSON.stringify(ref)
+      const key = keyOf(ref)
       const known = states.get(key)
       if (known) return known
       const made = make(ref)
       if (states.size < most) states.set(key, made)
       return made
     },
+    forget: (ref) => void states.delete(keyOf(ref)),
     all: () => [...states.values()],
   }
 }
@@ -182,7 +185,7 @@ type ShipFact =
   | 'eventDead'
   | 'destinationChanged'
   | 'backlogMeasured'
-type DaemonFact = 'redisChanged' | 'failed'
+type DaemonFact = 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'
 
 function readFacts(keep: Keep): Pick<Report, ReadFact> {
   return {
@@ -259,6 +262,8 @@ function shipFacts(keep: Keep): Pick<Report, ShipFact> {
 
 function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
   return {
+    destinationRemoved: ({ destination }) => keep.destination.forget({ destination }),
+    streamRemoved: ({ tenant, stream }) => keep.stream.forget({ tenant, stream }),
     redisChanged({ state, reason }) {
       keep.redis = { state, reason: scrub(reason), since: isoTime(keep.now()) }
     },

@@ -79,7 +79,7 @@ export function syslogDestination(name: string, port: number, more: object = {})
     address: `127.0.0.1:${port}`,
     framing: 'octet',
     maxMessageBytes: 1_000_000,
-    confirmTimeout: 5_000,
+    confirmTimeout: '5s',
     confirm: 'close',
     ...more,
   }

@@ -151,7 +151,7 @@ function configOf(parts: { redis: TestRedis; simulator: Simulator; receiver: Rec
         address: `127.0.0.1:${parts.receiver.port}`,
         framing: 'octet',
         maxMessageBytes: 4_000_000,
-        confirmTimeout: 5_000,
+        confirmTimeout: '5s',
         confirm: 'close',
       },
     ],

@@ -80,7 +80,8 @@ async function openStage(
   const batches = createBatches(redis.client, prefix)
   const store = createStore(redis.client, prefix)
   const engine = { commands: redis.client, workers, prefix, onError: () => undefined }
-  const outlets = openOutlets({ engine, batches, receivers: [receiver], report, haltedProbeMs: 1_500 })
+  const outlets = openOutlets({ engine, batches, report, haltedProbeMs: 1_500 })
+  await outlets.use([receiver], 0)
   stack.defer(async () => outlets.close(200))
   outlets.start()
   const kept = stack.move()

@@ -37,6 +37,8 @@ export function reportTrouble(report: Report): void {
   report.eventDead({ ...stream, destination, error: new TailraceError('sink_refused_event', 'too long') })
   report.destinationChanged({ destination, state: 'halted', reason: 'credentials refused' })
   report.redisChanged({ state: 'lost', reason: 'connection closed' })
+  report.streamRemoved({ tenant: 'gone', stream: 'rules' })
+  report.destinationRemoved({ destination: 'gone' })
   report.failed({ error: new TailraceError('internal', 'undefined is not a function'), during: 'sweep' })
 }
 

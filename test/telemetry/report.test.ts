@@ -93,6 +93,8 @@ test('each trouble is logged at the level of what a person must do', () => {
     'sending failed': 'warn',
     'event set aside as a dead letter': 'error',
     'the destination has stopped; someone must look': 'error',
+    'the destination is no longer configured': 'info',
+    'the stream is no longer configured': 'info',
     'Redis does not answer; everything waits': 'warn',
     'something failed': 'error',
   })
