@@ -26,6 +26,8 @@ export interface ConfigFile {
   readonly file: string
   readonly folder: string
   readonly tree: Tree
+  /** Every file that counts: this one, and those that it refers to. Absolute. */
+  readonly sources: Set<string>
   /** What the file has at the path. */
   at(path: Path): unknown
   problem(path: Path, text: string): void
@@ -44,6 +46,7 @@ export function readConfigFile(file: string, env: Environment, overridable: Sect
   const folder = dirname(file)
   const problems: Problem[] = []
   const referred = new Set<string>()
+  const sources = new Set([file])
   const lines = new LineCounter()
   let readable = true
   const add = (path: Path, text: string, missingSecret = false): void => {
@@ -58,7 +61,7 @@ export function readConfigFile(file: string, env: Environment, overridable: Sect
     if (Array.isArray(value)) return value.map((inner, index) => resolveAll(inner, [...path, index]))
     if (isTree(value)) return mapTree(value, (inner, name) => resolveAll(inner, [...path, name]))
     if (typeof value !== 'string') return value
-    const found = resolveReferences(value, env, folder)
+    const found = resolveReferences(value, env, folder, (path) => sources.add(path))
     if ('value' in found) {
       if (found.referred) referred.add(show(path))
       return found.value
@@ -71,6 +74,7 @@ export function readConfigFile(file: string, env: Environment, overridable: Sect
   return {
     file,
     folder,
+    sources,
     tree: isTree(tree) ? tree : {},
     at: (path) => path.reduce<unknown>((at, name) => (isObject(at) ? Reflect.get(at, name) : undefined), tree),
     problem: (path, text) => add(path, text),

@@ -4,6 +4,8 @@ import convict from 'convict'
 import { parseDuration, parseSize, showDuration, showSize } from './quantity.ts'
 import { checkBaseUrl } from './service/instances.ts'
 import { parseRedisUrl } from './redis-url.ts'
+import { filterMistake } from './ship/filter.ts'
+import { redactionMistake } from './ship/redaction.ts'
 
 /** `eu=https://…,ru=https://…`, as an environment variable has it. */
 export function parseTable(text: string): Record<string, string> | undefined {
@@ -36,6 +38,16 @@ function matching(pattern: RegExp, what: string): convict.Format {
   }
 }
 
+/** By a function that says what is wrong, if anything is. */
+function without(mistakeOf: (value: unknown) => string | undefined): convict.Format {
+  return {
+    validate(value: unknown) {
+      const mistake = mistakeOf(value)
+      if (mistake !== undefined) throw new Error(mistake)
+    },
+  }
+}
+
 /** The formats by the names that declarations use; the values say what the reference calls them. */
 export const formatNames: Readonly<Record<string, string>> = {
   duration: 'duration',
@@ -51,6 +63,8 @@ export const formatNames: Readonly<Record<string, string>> = {
   'header-prefix': 'text',
   pem: 'PEM file or text',
   labels: 'table of text',
+  filter: 'filter',
+  redaction: 'list of redactions',
 }
 
 // convict keeps formats in one register per process: this is done once, when the module is loaded.
@@ -132,6 +146,8 @@ convict.addFormats({
       }
     },
   },
+  filter: without(filterMistake),
+  redaction: without(redactionMistake),
   pem: {
     validate(value: unknown) {
       if (typeof value !== 'string') throw new Error('must be the name of a PEM file, or PEM text')

@@ -3,6 +3,8 @@
 
 import { streamNames, type StreamName } from './event.ts'
 import { count, duration, flag, oneOf, port, size, text, type Option } from './option.ts'
+import type { Filter } from './ship/filter.ts'
+import type { RedactedField } from './ship/redaction.ts'
 
 /** Options and sections of them. */
 export interface Section {
@@ -115,6 +117,19 @@ export const destinationOptions = {
     format: 'labels',
     default: {} as Readonly<Record<string, string>>,
   },
+  filter: {
+    doc: 'The events that it wants; see Filters. Left out: all of its streams.',
+    format: 'filter',
+    default: {} as Filter,
+  },
+  redact: {
+    doc: 'What is taken out of its events; see Redaction.',
+    format: 'redaction',
+    default: [] as readonly RedactedField[],
+  },
+  redactKey: text('Key of the hashes of redact: at least 16 characters. The same key makes the same hashes.', {
+    sensitive: true,
+  }),
 } satisfies Section
 
 /** A tenant's file, without its streams. */

@@ -11,7 +11,9 @@ import { readTenant, type Known, type Tenant } from './config-tenant.ts'
 import { guard, unreadable, type Environment } from './secrets.ts'
 import { formats } from './ship/formats/all.ts'
 import { sinkTypes } from './ship/sinks/all.ts'
+import type { Filter } from './ship/filter.ts'
 import type { Format } from './ship/format.ts'
+import type { Redaction } from './ship/redaction.ts'
 import type { SinkType } from './ship/sink.ts'
 
 export type { StreamSettings, Tenant } from './config-tenant.ts'
@@ -28,6 +30,8 @@ export interface Config extends Omit<MainValues, 'redis' | 'service' | 'tenants'
   readonly tenants: readonly Tenant[]
   /** Tenants whose files are wrong; the others run. */
   readonly brokenTenants: readonly BrokenTenant[]
+  /** Files and folders that it was read from, secrets and certificates included: what to watch. Absolute. */
+  readonly sources: ReadonlySet<string>
 }
 
 export interface RedisConfig {
@@ -52,6 +56,8 @@ export interface Destination {
   readonly concurrency: number
   readonly streams: readonly StreamName[]
   readonly labels: Readonly<Record<string, string>>
+  readonly filter: Filter
+  readonly redaction: Redaction
 }
 
 export interface BrokenTenant {
@@ -89,7 +95,9 @@ export async function loadConfig(
   const ca = pemOf(file, ['service', 'ca'], caFile)
   const tenantFiles = listTenants(file, main.tenants)
   file.settle()
-  const { tenants, brokenTenants } = readTenants(tenantFiles, env, known, inline)
+  const { tenants, brokenTenants, sources } = readTenants(tenantFiles, env, known, inline)
+  if (main.tenants !== '') sources.add(resolve(file.folder, main.tenants))
+  for (const { options } of destinations) for (const path of filesIn(options)) sources.add(resolve(path))
   return {
     ...main,
     file: file.file,
@@ -98,6 +106,7 @@ export async function loadConfig(
     destinations,
     tenants,
     brokenTenants,
+    sources: new Set([...file.sources, ...sources]),
   }
 }
 
@@ -142,9 +151,28 @@ function readDestination(
   const streams = streamNames.filter((name) => common.streams.includes(name))
   refuseUnknown(file, [...path, 'streams'], common.streams, streamNames)
   if (common.streams.length === 0) file.problem([...path, 'streams'], 'is empty: leave it out for all streams')
+  const redaction = redactionOf(file, path, common)
   if (format === undefined || file.isBroken(path)) return undefined
-  const { name, backlogBytes, concurrency, labels } = common
-  return { name, sink, format, formatOptions, options, backlogBytes, concurrency, streams, labels }
+  const { name, backlogBytes, concurrency, labels, filter } = common
+  const sending = { name, sink, options, backlogBytes, concurrency }
+  return { ...sending, format, formatOptions, streams, labels, filter, redaction }
+}
+
+/** Addresses are few: with a key that can be guessed, so can whatever was hashed. */
+const redactKeyLength = 16
+
+function redactionOf(
+  file: ConfigFile,
+  path: Path,
+  { redact, redactKey }: Pick<Values<typeof destinationOptions>, 'redact' | 'redactKey'>,
+): Redaction {
+  const at = [...path, 'redactKey']
+  const hashes = !file.isBroken([...path, 'redact']) && redact.some((field) => field.do === 'hash')
+  // A reference that leads nowhere is reported already.
+  if (hashes && redactKey === '' && !file.isBroken(at)) file.problem(at, 'is missing: redact hashes, and needs a key')
+  if (redactKey !== '' && redactKey.length < redactKeyLength)
+    file.problem(at, `is too short: it must have at least ${redactKeyLength} characters`)
+  return guard({ fields: redact, key: redactKey }, ['key'])
 }
 
 /** The format that is named, or else the usual one of the sink; the sink must be able to carry it. */
@@ -168,13 +196,15 @@ function readTenants(
   env: Environment,
   known: Known,
   inline: readonly Tenant[],
-): Pick<Config, 'tenants' | 'brokenTenants'> {
+): Pick<Config, 'tenants' | 'brokenTenants'> & { readonly sources: Set<string> } {
   const tenants = [...inline]
   const brokenTenants: BrokenTenant[] = []
+  const sources = new Set<string>()
   for (const path of files) {
     const name = basename(path, extname(path))
+    const file = readConfigFile(path, env)
+    for (const source of file.sources) sources.add(source)
     try {
-      const file = readConfigFile(path, env)
       if (tenants.some((tenant) => tenant.name === name))
         file.problem([], `there is a tenant ${name} already: rename it`)
       const tenant = readTenant(file, [], known, name)
@@ -184,7 +214,7 @@ function readTenants(
       brokenTenants.push({ name, file: path, error: asTailraceError(error) })
     }
   }
-  return { tenants, brokenTenants }
+  return { tenants, brokenTenants, sources }
 }
 
 function redisOf(file: ConfigFile, options: MainValues['redis']): RedisConfig {
@@ -202,8 +232,10 @@ function redisOf(file: ConfigFile, options: MainValues['redis']): RedisConfig {
 /** PEM text, given as such or as the name of a file relative to that of the configuration. */
 function pemOf(file: ConfigFile, path: Path, value: string): string | undefined {
   if (value === '' || value.includes('-----BEGIN')) return value || undefined
+  const source = resolve(file.folder, value)
+  file.sources.add(source)
   try {
-    const text = readFileSync(resolve(file.folder, value), 'utf8')
+    const text = readFileSync(source, 'utf8')
     if (text.includes('-----BEGIN')) return text
     file.problem(path, 'is a file without PEM text: it must have -----BEGIN …-----')
   } catch (error) {
@@ -263,6 +295,16 @@ function guardAll(values: Tree, section: Section): object {
 
 function pick(tree: Tree, names: readonly string[]): Tree {
   return Object.fromEntries(names.map((name) => [name, tree[name]]))
+}
+
+/** Certificates and keys that a sink reads by itself: `tls.ca`, `tls.cert`, `tls.key` where they are not PEM text. */
+export function filesIn(options: object): string[] {
+  const tls: unknown = Reflect.get(options, 'tls')
+  if (typeof tls !== 'object' || tls === null) return []
+  const names = ['ca', 'cert', 'key'].map((name): unknown => Reflect.get(tls, name))
+  return names.filter(
+    (name): name is string => typeof name === 'string' && name !== '' && !name.includes('-----BEGIN'),
+  )
 }
 
 /** Without what is undefined. */

@@ -86,7 +86,7 @@ const keepEveryMs = 60_000
 const sweepAgeMs = 60_000
 const measureEveryMs = 5_000
 const watchEveryMs = 2_000
-const noRoster: Roster = { subscriptions: new Map(), outlets: new Map(), bounds: new Map() }
+const noRoster: Roster = { tenants: new Map(), subscriptions: new Map(), outlets: new Map(), bounds: new Map() }
 
 /** Starts everything. Rejects with a coded error where Redis, its safety or the configuration stand in the way. */
 export async function startDaemon(given: DaemonParts): Promise<Daemon> {
@@ -200,10 +200,17 @@ async function putInForce(config: Config, parts: Parts): Promise<void> {
   const gone = [...before.receivers.values()].filter((receiver) => receivers.get(receiver.name) !== receiver)
   await Promise.all(gone.map(async (receiver) => receiver.dispose()))
 
-  for (const destination of config.destinations) report.destinationConfigured(factOf(destination))
+  for (const destination of config.destinations) {
+    const { name } = destination
+    if (receivers.get(name) !== before.receivers.get(name)) report.destinationConfigured(factOf(destination))
+  }
   for (const name of before.receivers.keys()) if (!receivers.has(name)) report.destinationRemoved({ destination: name })
   for (const { key, tenant, stream } of before.roster.subscriptions.values())
     if (!roster.subscriptions.has(key)) report.streamRemoved({ tenant, stream })
+  const changed = [...roster.subscriptions.values()].filter(
+    ({ tenant }) => before.roster.tenants.get(tenant) !== roster.tenants.get(tenant),
+  )
+  await store.forgive(changed.map(({ key }) => key))
   await store.register([...roster.subscriptions.keys()])
   for (const [name, { turns }] of instances) {
     const own = [...roster.subscriptions.values()].filter(({ instance }) => instance === name)

@@ -30,7 +30,9 @@ function declare(act: (work: Act) => void): Command {
     .action((options) => act(async (terminal) => run(options, terminal)))
   program
     .command('check')
-    .description('check the configuration; with --connect also Redis, credentials, clocks and destinations; --send-test sends a test event')
+    .description(
+      'check the configuration; with --connect also Redis, credentials, clocks and destinations; --send-test sends a test event',
+    )
     .option(...config)
     .option('--connect', 'connect to everything that it names', false)
     .option('--send-test [destination]', 'send one test event to every destination, or to this one')
@@ -57,8 +59,8 @@ function declare(act: (work: Act) => void): Command {
     .action((options) => act(async (terminal) => simulate(options, terminal)))
   program
     .command('reference')
-    .description('render the reference of the configuration')
-    .option('--write <file>', 'into a file instead of to the terminal')
+    .description('render the reference of the configuration; with --write also where the fields of formats come from')
+    .option('--write <folder>', 'as reference.md and mappings.md into a folder instead of to the terminal')
     .action((options) => act(async (terminal) => reference(options, terminal)))
   return program
 }
@@ -85,6 +87,7 @@ async function main(): Promise<ExitCode> {
   const terminal: Terminal = {
     env: process.env,
     signal: stop.signal,
+    onReload: (reload) => void process.on('SIGHUP', reload),
     print: (text) => void process.stdout.write(`${text}\n`),
     complain: (text) => void process.stderr.write(`${text}\n`),
   }

@@ -1,9 +1,10 @@
 // A destination as the queue wants it: a sink that is opened when it is first needed.
 
-import { hash } from 'node:crypto'
 import { statSync } from 'node:fs'
+import { filesIn } from './config.ts'
 import type { Destination } from './config.ts'
 import type { Receiver } from './queue/delivery.ts'
+import { digestOf } from './secrets.ts'
 import type { Sink } from './ship/sink.ts'
 
 export interface OpenReceiver extends Receiver {
@@ -37,21 +38,5 @@ export function receiverDigest({ name, sink, format, options, concurrency }: Des
     const stat = statSync(file, { throwIfNoEntry: false })
     return [file, stat?.mtimeMs, stat?.size, stat?.ino]
   })
-  const whole = [name, sink.name, format.name, plain(options), concurrency, files]
-  return hash('sha256', JSON.stringify(whole), 'base64url')
-}
-
-/** Certificates and keys that a sink reads by itself: `tls.ca`, `tls.cert`, `tls.key` where they are not PEM text. */
-export function filesIn(options: object): string[] {
-  const tls: unknown = Reflect.get(options, 'tls')
-  if (typeof tls !== 'object' || tls === null) return []
-  const names = ['ca', 'cert', 'key'].map((name): unknown => Reflect.get(tls, name))
-  return names.filter((name) => typeof name === 'string' && name !== '' && !name.includes('-----BEGIN')) as string[]
-}
-
-/** A copy without what hides secrets from JSON. */
-function plain(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(plain)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, plain(inner)]))
+  return digestOf([name, sink.name, format.name, options, concurrency, files])
 }

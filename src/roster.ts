@@ -7,9 +7,12 @@ import { createReader } from './poll/changes.ts'
 import type { Subscription } from './poll/ports.ts'
 import { streams } from './poll/streams/all.ts'
 import type { Outlet } from './queue/batch.ts'
+import { digestOf } from './secrets.ts'
 import { encodingOf } from './ship/encoding.ts'
 
 export interface Roster {
+  /** By name of the tenant: the same as long as nothing about it has changed, credentials included. */
+  readonly tenants: ReadonlyMap<string, string>
   readonly subscriptions: ReadonlyMap<StreamKey, Subscription>
   /** By name of the destination. */
   readonly outlets: ReadonlyMap<string, Outlet>
@@ -19,6 +22,7 @@ export interface Roster {
 
 export function rosterOf(config: Config): Roster {
   return {
+    tenants: new Map(config.tenants.map((tenant) => [tenant.name, digestOf(tenant)])),
     subscriptions: subscriptionsOf(config),
     outlets: new Map(config.destinations.map((d) => [d.name, { destination: d.name, encoding: encodingOf(d) }])),
     bounds: new Map(config.destinations.map((d) => [d.name, d.backlogBytes])),

@@ -1,10 +1,14 @@
 // References to secrets in the configuration, and what keeps the secrets out of sight afterwards.
 
+import { hash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
 
 export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Told the path of each file that is looked into. */
+export type Note = (path: string) => void
 
 export type Resolved =
   | { readonly value: string; readonly referred: boolean }
@@ -18,13 +22,13 @@ const reference = /(\$?)\$\{([^}]*)\}/g
  * A text with `${env:NAME}` and `${file:/path}` replaced, wherever they are in it; a file name is relative
  * to `folder`. `$${` stands for `${`. What was put in is not looked at again.
  */
-export function resolveReferences(text: string, env: Environment, folder: string): Resolved {
+export function resolveReferences(text: string, env: Environment, folder: string, note?: Note): Resolved {
   let problem: Resolved | undefined
   let referred = false
   const value = text.replaceAll(reference, (whole: string, escape: string, inner: string) => {
     if (escape !== '') return whole.slice(1)
     referred = true
-    const found = lookUp(inner.trim(), env, folder)
+    const found = lookUp(inner.trim(), { env, folder, note })
     if ('value' in found) return found.value
     problem ??= found
     return ''
@@ -32,10 +36,20 @@ export function resolveReferences(text: string, env: Environment, folder: string
   return problem ?? { value, referred }
 }
 
-function lookUp(inner: string, env: Environment, folder: string): Resolved {
+interface Places {
+  readonly env: Environment
+  readonly folder: string
+  readonly note: Note | undefined
+}
+
+function lookUp(inner: string, { env, folder, note }: Places): Resolved {
   const [, kind, name = ''] = /^(env|file):(.*)$/s.exec(inner) ?? []
   if (kind === 'env') return fromVariable(name.trim(), env)
-  if (kind === 'file') return fromFile(resolve(folder, name.trim()))
+  if (kind === 'file') {
+    const path = resolve(folder, name.trim())
+    note?.(path)
+    return fromFile(path)
+  }
   // What is in the braces is not repeated: it may be a part of a password.
   return { invalid: 'has a ${…} that is no reference: write ${env:NAME} or ${file:/path}, or $${ for the characters' }
 }
@@ -79,4 +93,15 @@ export function guard<T extends object>(value: T, secretNames: readonly string[]
     toJSON: { value: masked },
     [inspect.custom]: { value: masked },
   })
+}
+
+/** The same for values that are alike, guarded secrets included. Nothing can be read from it. */
+export function digestOf(value: unknown): string {
+  return hash('sha256', JSON.stringify(unguarded(value)) ?? '', 'base64url')
+}
+
+function unguarded(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(unguarded)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, unguarded(inner)]))
 }

@@ -9,6 +9,8 @@ export interface Terminal {
   readonly env: Environment
   /** Aborted at the first SIGINT or SIGTERM. */
   readonly signal: AbortSignal
+  /** Called whenever the process is asked to read its configuration again. Absent: nobody can ask. */
+  onReload?(reload: () => void): void
   /** To standard output, with a line feed. */
   print(text: string): void
   /** To standard error, with a line feed. */

@@ -1,12 +1,19 @@
-// `tailrace reference`: the reference of the configuration, rendered from its declarations.
+// `tailrace reference`: the reference of the configuration and the mappings of the formats, from their declarations.
 
 import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { renderMappings } from '../mappings.ts'
 import { renderReference } from '../reference.ts'
 import type { ExitCode, Terminal } from './command.ts'
 
+/** Writes `reference.md` and `mappings.md` into the folder `write`; without one, prints the reference. */
 export async function reference(options: { readonly write?: string }, terminal: Terminal): Promise<ExitCode> {
-  const text = renderReference()
-  if (options.write === undefined) terminal.print(text)
-  else await writeFile(options.write, text)
+  const { write: folder } = options
+  if (folder === undefined) {
+    terminal.print(renderReference())
+    return 0
+  }
+  await writeFile(join(folder, 'reference.md'), renderReference())
+  await writeFile(join(folder, 'mappings.md'), renderMappings())
   return 0
 }

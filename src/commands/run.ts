@@ -1,6 +1,7 @@
 // `tailrace run`: the daemon, with the built-in simulator and receiver where the configuration asks for them.
 
 import { once } from 'node:events'
+import { watchConfig } from '../config-watch.ts'
 import { loadConfig } from '../config.ts'
 import type { Config } from '../config.ts'
 import { startDaemon } from '../daemon.ts'
@@ -12,6 +13,7 @@ import { startHttp } from '../telemetry/http.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { Log } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
+import type { Report } from '../telemetry/report.ts'
 import { createStatus } from '../telemetry/status.ts'
 import { version } from '../version.ts'
 import type { ExitCode, Terminal } from './command.ts'
@@ -20,7 +22,13 @@ import { registers } from './registers.ts'
 /** Resolves once everything is closed again. Rejects with a coded error where it cannot start. */
 export async function run(options: { readonly config: string }, terminal: Terminal): Promise<ExitCode> {
   const config = await loadConfig(options.config, terminal.env, registers)
-  const log = createLog({ level: config.log.level, pretty: config.log.pretty, secrets: () => secretsOf(config) })
+  // The one before, too: what is under way may still speak of it.
+  let known: readonly Config[] = [config]
+  const log = createLog({
+    level: config.log.level,
+    pretty: config.log.pretty,
+    secrets: () => known.flatMap((one) => [...secretsOf(one)]),
+  })
   const metrics = createMetrics({ version })
   const status = createStatus({ version })
   const report = createReport({ metrics, log, also: status.report })
@@ -36,15 +44,38 @@ export async function run(options: { readonly config: string }, terminal: Termin
     ready: async () => daemon?.ready() ?? ['starting'],
   })
   stack.use(http)
-  for (const { name, error } of config.brokenTenants)
-    report.failed({ error, during: `reading the file of tenant ${name}` })
+  tellConfig(config, report, [])
   const { signal } = terminal
-  daemon = await startDaemon({ config, report, signal, tell: (finding) => log.info(finding) })
-  stack.use(daemon)
-  banner(log, config, http.url, daemon)
+  const running = await startDaemon({ config, report, signal, tell: (finding) => log.info(finding) })
+  daemon = running
+  stack.use(running)
+  banner(log, config, http.url, running)
+  const watch = watchConfig({
+    first: config,
+    load: async () => loadConfig(options.config, terminal.env, registers),
+    apply: async (next) => {
+      known = [next, ...known.slice(0, 1)]
+      await running.apply(next)
+    },
+    applied: (next, restart) => tellConfig(next, report, restart),
+    refused: (error) => report.configRefused({ error }),
+  })
+  stack.use(watch)
+  terminal.onReload?.(() => watch.reload())
   if (!signal.aborted) await once(signal, 'abort')
   log.info({ graceMs: config.shutdown.grace }, 'stopping: batches under way may still be confirmed')
   return 0
+}
+
+function tellConfig(config: Config, report: Report, restart: readonly string[]): void {
+  const { tenants, destinations, brokenTenants } = config
+  report.configApplied({
+    tenants: tenants.length,
+    destinations: destinations.length,
+    broken: brokenTenants.length,
+    restart,
+  })
+  for (const { name, error } of brokenTenants) report.failed({ error, during: `reading the file of tenant ${name}` })
 }
 
 /** For a first look without a service and a SIEM. */

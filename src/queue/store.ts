@@ -65,6 +65,8 @@ export interface Store {
   begin(key: StreamKey, token: string, leaseMs: number, lane: Lane): Promise<Lease | Taken>
   renew(lease: Lease, leaseMs: number): Promise<boolean>
   release(lease: Lease, trouble: string): Promise<void>
+  /** Forgets what failed turns left: what was wrong may have been put right. */
+  forgive(keys: readonly StreamKey[]): Promise<void>
   lookup(key: StreamKey, identities: readonly string[]): Promise<(Seen | undefined)[]>
   /** Rejects with `lease_lost` where somebody else has committed, or taken the stream over. */
   commit(lease: Lease, commit: Commit): Promise<void>
@@ -93,6 +95,9 @@ export function createStore(redis: Redis | Cluster, prefix: string): Store {
     },
     async release(lease, trouble) {
       await run('release', [streamKeys(prefix, lease.key).state], [lease.token, trouble])
+    },
+    async forgive(keys) {
+      await Promise.all(keys.map(async (key) => redis.hdel(streamKeys(prefix, key).state, 'trouble')))
     },
     async lookup(key, identities) {
       if (identities.length === 0) return []

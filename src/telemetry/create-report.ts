@@ -183,8 +183,24 @@ function daemonFacts({
   metrics,
   log,
   say,
-}: Tellers): Pick<Report, 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'> {
+}: Tellers): Pick<
+  Report,
+  'configApplied' | 'configRefused' | 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'
+> {
   return {
+    configApplied({ tenants, destinations, broken, restart }) {
+      metrics.configValid.set(1)
+      metrics.tenantsBroken.set(count(broken))
+      say.over('the configuration was refused', {})
+      log.info({ tenants, destinations, broken }, 'the configuration is in force')
+      if (restart.length > 0)
+        log.warn({ sections: restart }, 'what has changed in these sections counts from the next start')
+    },
+    configRefused({ error }) {
+      metrics.configValid.set(0)
+      metrics.errors.inc({ code: error.code })
+      say.failure('the configuration was refused', {}, error)
+    },
     destinationRemoved({ destination }) {
       metrics.forget({ destination })
       log.info({ destination }, 'the destination is no longer configured')
@@ -234,6 +250,8 @@ function both(one: Listener, other: Listener): Report {
     backlogFull: tell('backlogFull'),
     gapDeclared: tell('gapDeclared'),
     destinationConfigured: tell('destinationConfigured'),
+    configApplied: tell('configApplied'),
+    configRefused: tell('configRefused'),
     destinationRemoved: tell('destinationRemoved'),
     streamRemoved: tell('streamRemoved'),
     eventsShipped: tell('eventsShipped'),

@@ -55,6 +55,11 @@ function declareMetrics(options: MetricsOptions) {
       watermark.forget(labels)
       void forgetSeries(registry, labels)
     },
+    configValid: gauge(
+      'config_valid',
+      'Whether the files of the configuration are the ones in force (1), or are wrong (0).',
+    ),
+    tenantsBroken: gauge('tenants_broken', 'Tenants whose files are wrong.'),
     redisUp: gauge('redis_up', 'Whether Redis answers (1) or not (0).'),
     errors: counter('errors_total', 'Failures of any kind, by error code.', ['code']),
   }

@@ -43,6 +43,10 @@ export interface Report {
 
   /** A destination is part of the configuration. `confirms`: what a confirmation of it proves, in words. */
   destinationConfigured(fact: DestinationFact): void
+  /** A changed configuration was put in force. `restart`: sections of it that count from the next start. */
+  configApplied(fact: { tenants: number; destinations: number; broken: number; restart: readonly string[] }): void
+  /** A changed configuration could not be put in force; what was before goes on. */
+  configRefused(fact: { error: TailraceError }): void
   /** Gone from the configuration: whatever was shown of it is out of date. */
   destinationRemoved(fact: { destination: string }): void
   streamRemoved(fact: StreamRef): void

@@ -19,10 +19,20 @@ export interface StatusPicture {
   readonly startedAt: string
   readonly uptimeSeconds: number
   readonly redis: { readonly state: string; readonly reason: string; readonly since: string } | null
+  readonly config: ConfigStatus
   readonly streams: readonly StreamStatus[]
   readonly destinations: readonly DestinationStatus[]
   /** The latest failures outside of turns and sends, newest first. */
   readonly failures: readonly ErrorStatus[]
+}
+
+export interface ConfigStatus {
+  readonly appliedAt: string
+  readonly brokenTenants: number
+  /** Sections that have changed and count from the next start. */
+  readonly restart: readonly string[]
+  /** Why the files as they are now were refused; null: they are in force. */
+  readonly refused: ErrorStatus | null
 }
 
 export interface StreamStatus {
@@ -105,6 +115,7 @@ export function createStatus({ version, now = Date.now }: StatusOptions): Status
       newDestination(destination, now),
     ),
     redis: null,
+    config: { appliedAt: isoTime(startedAt), brokenTenants: 0, restart: [], refused: null },
     failures: [],
   }
   return {
@@ -114,6 +125,7 @@ export function createStatus({ version, now = Date.now }: StatusOptions): Status
       startedAt: isoTime(startedAt),
       uptimeSeconds: Math.round((now() - startedAt) / 1_000),
       redis: keep.redis,
+      config: keep.config,
       streams: keep.stream.all().map((state) => streamStatus(state, now())),
       destinations: keep.destination
         .all()
@@ -128,6 +140,7 @@ interface Keep {
   readonly stream: Remembered<StreamRef, StreamState>
   readonly destination: Remembered<{ destination: string }, DestinationPicture>
   redis: StatusPicture['redis']
+  config: ConfigStatus
   failures: ErrorStatus[]
 }
 
@@ -185,7 +198,7 @@ type ShipFact =
   | 'eventDead'
   | 'destinationChanged'
   | 'backlogMeasured'
-type DaemonFact = 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'
+type DaemonFact = 'configApplied' | 'configRefused' | 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'
 
 function readFacts(keep: Keep): Pick<Report, ReadFact> {
   return {
@@ -262,6 +275,12 @@ function shipFacts(keep: Keep): Pick<Report, ShipFact> {
 
 function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
   return {
+    configApplied({ broken, restart }) {
+      keep.config = { appliedAt: isoTime(keep.now()), brokenTenants: broken, restart, refused: null }
+    },
+    configRefused({ error }) {
+      keep.config = { ...keep.config, refused: errorStatus(error, keep.now()) }
+    },
     destinationRemoved: ({ destination }) => keep.destination.forget({ destination }),
     streamRemoved: ({ tenant, stream }) => keep.stream.forget({ tenant, stream }),
     redisChanged({ state, reason }) {

@@ -79,7 +79,7 @@ test('the age of a watermark grows by itself, by the clock of the service', asyn
 test('normal operation logs nothing above info, and says little of that', () => {
   const { report, lines } = setUp('info')
   reportNormal(report)
-  expect(lines().map(({ level }) => level)).toEqual(['info', 'info', 'info', 'info', 'info'])
+  expect(lines().map(({ level }) => level)).toEqual(['info', 'info', 'info', 'info', 'info', 'info'])
 })
 
 test('each trouble is logged at the level of what a person must do', () => {
@@ -92,6 +92,7 @@ test('each trouble is logged at the level of what a person must do', () => {
     'records could not be read; a gap is declared': 'error',
     'sending failed': 'warn',
     'event set aside as a dead letter': 'error',
+    'the configuration was refused': 'error',
     'the destination has stopped; someone must look': 'error',
     'the destination is no longer configured': 'info',
     'the stream is no longer configured': 'info',
