@@ -22,7 +22,7 @@ import { openTurns } from './queue/turns.ts'
 import type { Turns } from './queue/turns.ts'
 import { asRedisError, assertSafe, connectRedis, inspectRedis } from './redis.ts'
 import { watchRedis } from './redis-watch.ts'
-import { openReceiver, receiverDigest } from './receivers.ts'
+import { factOf, openReceiver, receiverDigest } from './receivers.ts'
 import type { OpenReceiver } from './receivers.ts'
 import { every } from './rhythm.ts'
 import { instanceOf, rosterOf } from './roster.ts'
@@ -222,11 +222,6 @@ async function putInForce(config: Config, parts: Parts): Promise<void> {
   })
   // What another receiver of the same name has let go.
   if (gone.length > 0) await sweep(parts, 0)
-}
-
-function factOf({ name, sink, format, options }: Destination): Parameters<Report['destinationConfigured']>[0] {
-  const confirmed = sink.unconfirmed?.(options) !== true
-  return { destination: name, sink: sink.name, format: format.name, confirms: sink.confirms, confirmed }
 }
 
 function openServiceConnections({ service }: Config): ServiceConnections {

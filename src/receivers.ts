@@ -6,6 +6,7 @@ import type { Destination } from './config.ts'
 import type { Receiver } from './queue/delivery.ts'
 import { digestOf } from './secrets.ts'
 import type { Sink } from './ship/sink.ts'
+import type { DestinationFact } from './telemetry/report.ts'
 
 export interface OpenReceiver extends Receiver {
   /** See `receiverDigest`. */
@@ -27,6 +28,12 @@ export function openReceiver(destination: Destination): OpenReceiver {
     send: async (records, sendId, signal) => open().send(records, { sendId, contentType }, signal),
     dispose: async () => sink?.[Symbol.asyncDispose](),
   }
+}
+
+/** What a person should know of it. */
+export function factOf({ name, sink, format, options }: Destination): DestinationFact {
+  const confirmed = sink.unconfirmed?.(options) !== true
+  return { destination: name, sink: sink.name, format: format.name, confirms: sink.confirms, confirmed }
 }
 
 /**
