@@ -4,12 +4,25 @@
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const modules = join(root, 'node_modules')
+/** Debian's syslog-ng conflicts with its rsyslog: it is not installed, but unpacked here. */
+const syslogNg = join(modules, '.cache', 'syslog-ng')
 const stampFile = join(modules, '.tailrace-setup.json')
 const forTests = process.argv.includes('--test')
 const inCi = !['', '0', 'false', undefined].includes(process.env.CI?.toLowerCase())
@@ -22,7 +35,17 @@ const programs = [
     ? [
         { name: 'openssl', packages: ['openssl'], missing: () => !findProgram('openssl') },
         { name: 'rsyslogd', packages: ['rsyslog'], missing: () => !findProgram('rsyslogd') },
-        { name: 'rsyslog with TLS', packages: ['rsyslog-gnutls'], missing: () => !hasRsyslogTls() },
+        { name: 'rsyslog with TLS', packages: ['rsyslog-gnutls'], missing: () => !hasRsyslogModule('lmnsd_gtls.so') },
+        { name: 'rsyslog with RELP', packages: ['rsyslog-relp'], missing: () => !hasRsyslogModule('imrelp.so') },
+        {
+          name: 'syslog-ng',
+          packages: ['syslog-ng-core'],
+          unpackTo: syslogNg,
+          missing: () => !isExecutable(join(syslogNg, 'usr', 'sbin', 'syslog-ng')),
+        },
+        { name: 'lognormalizer', packages: ['liblognorm-utils'], missing: () => !findProgram('lognormalizer') },
+        { name: 'kcat', packages: ['kcat'], missing: () => !findProgram('kcat') },
+        { name: 'nginx', packages: ['nginx-light'], missing: () => !findProgram('nginx') },
         { name: 'promtool', packages: ['prometheus'], missing: () => !findProgram('promtool') },
       ]
     : []),
@@ -84,10 +107,13 @@ function setUpPrograms() {
   const asRoot = wanted.length > 0 ? howToBeRoot() : undefined
   if (wanted.length > 0 && asRoot) {
     install(asRoot, wanted)
+    for (const { packages, unpackTo } of wanted) if (unpackTo) unpack(packages, unpackTo)
     writeStamp({ tried: { ...tried, ...Object.fromEntries(wanted.map(({ name }) => [name, Date.now()])) } })
   }
-  for (const { name, packages, required } of missing.filter((program) => program.missing())) {
-    const how = `Install it: apt-get install ${packages.join(' ')} (or the like of your system).`
+  for (const { name, packages, required, unpackTo } of missing.filter((program) => program.missing())) {
+    const how = unpackTo
+      ? `The setup unpacks ${packages.join(' ')} where it may run apt-get.`
+      : `Install it: apt-get install ${packages.join(' ')} (or the like of your system).`
     if (required) fail(`${name} is missing. ${how}`)
     say(`${name} is missing; tests that need it are skipped. ${how}`)
   }
@@ -101,7 +127,8 @@ function howToBeRoot() {
 }
 
 function install(asRoot, wanted) {
-  say(`apt-get install ${wanted.flatMap(({ packages }) => packages).join(' ')}`)
+  const packages = wanted.flatMap((program) => (program.unpackTo ? [] : program.packages))
+  say(packages.length > 0 ? `apt-get install ${packages.join(' ')}` : 'apt-get update')
   // The guard keeps the packages from starting their services, now and at the next boot: ours are private.
   const script = `
     guard=/usr/sbin/policy-rc.d
@@ -114,14 +141,36 @@ function install(asRoot, wanted) {
     for package in "$@"; do
       said=$($apt install -y --no-install-recommends "$package" 2>&1) || { echo "$said" | tail -5 >&2; continue; }
       if [ -d /run/systemd/system ]; then
-        for service in redis-server rsyslog prometheus; do
-          [ "$service" = "$package" ] && systemctl disable --quiet "$service" || true
+        for service in redis-server rsyslog prometheus nginx; do
+          case "$package" in "$service" | "$service-light") ;; *) continue ;; esac
+          systemctl disable --quiet "$service" || true
         done
       fi
     done`
-  const packages = wanted.flatMap(({ packages: names }) => names)
   const words = [...asRoot, 'sh', '-c', script, 'setup', ...packages]
   spawnSync(words[0], words.slice(1), { stdio: ['ignore', 'inherit', 'inherit'] })
+}
+
+/** Fetches packages with those of their dependencies that are not installed, and unpacks them to a folder of ours. */
+function unpack(packages, folder) {
+  say(`unpack ${packages.join(' ')} to ${folder}`)
+  const cache = dirname(folder)
+  mkdirSync(cache, { recursive: true })
+  // Only a folder that is complete gets its name.
+  const work = mkdtempSync(join(cache, '.unpack-'))
+  const script = `
+    set -e
+    cd "$1" && shift
+    mkdir debs root
+    names=$(apt-get -s install --no-install-recommends "$@" | sed -n 's/^Inst \\([^ ]*\\).*/\\1/p')
+    (cd debs && apt-get -qq -o Acquire::Retries=3 -o APT::Sandbox::User=root download $names)
+    for deb in debs/*.deb; do dpkg -x "$deb" root; done`
+  const { status, stderr } = spawnSync('sh', ['-c', script, 'setup', work, ...packages], { encoding: 'utf8' })
+  if (status === 0) {
+    rmSync(folder, { recursive: true, force: true })
+    renameSync(join(work, 'root'), folder)
+  } else say(`could not unpack: ${stderr.trim().split('\n').at(-1)}`)
+  rmSync(work, { recursive: true, force: true })
 }
 
 function findProgram(name) {
@@ -135,11 +184,11 @@ function findBrowser() {
   return ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'].some((name) => findProgram(name))
 }
 
-function hasRsyslogTls() {
+function hasRsyslogModule(name) {
   const folders = ['/usr/lib/rsyslog', '/usr/lib64/rsyslog', '/usr/local/lib/rsyslog']
   const multiarch = readdirSync('/usr/lib').filter((name) => name.includes('-linux-'))
   folders.push(...multiarch.map((name) => `/usr/lib/${name}/rsyslog`))
-  return folders.some((folder) => existsSync(join(folder, 'lmnsd_gtls.so')))
+  return folders.some((folder) => existsSync(join(folder, name)))
 }
 
 function isExecutable(path) {

@@ -302,9 +302,7 @@ export function filesIn(options: object): string[] {
   const tls: unknown = Reflect.get(options, 'tls')
   if (typeof tls !== 'object' || tls === null) return []
   const names = ['ca', 'cert', 'key'].map((name): unknown => Reflect.get(tls, name))
-  return names.filter(
-    (name): name is string => typeof name === 'string' && name !== '' && !name.includes('-----BEGIN'),
-  )
+  return names.filter((name): name is string => typeof name === 'string' && name !== '' && !name.includes('-----BEGIN'))
 }
 
 /** Without what is undefined. */

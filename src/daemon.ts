@@ -1,7 +1,7 @@
 // Wires poll → queue → ship. The only file that knows all three.
 
 import type { Cluster, Redis } from 'ioredis'
-import type { Config, Destination } from './config.ts'
+import type { Config } from './config.ts'
 import { startEmbeddedRedis } from './embedded-redis.ts'
 import { TailraceError } from './errors.ts'
 import type { StreamKey } from './event.ts'

@@ -69,7 +69,7 @@ export async function closeWorker(worker: Worker, graceMs: number): Promise<void
 const cancelledMs = 1_000
 
 /** Whether the work was done in time. */
-async function within(ms: number, work: Promise<void>): Promise<boolean> {
+export async function within(ms: number, work: Promise<unknown>): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(resolve, ms, false)
   try {

@@ -74,6 +74,10 @@ export function createGate(options: GateOptions): Gate {
         const waits = wait > 0 ? [news, sleep(wait, undefined, { signal: either })] : [news]
         try {
           await Promise.race(waits)
+        } catch (thrown) {
+          // What was waited for wraps the reason in an error of its own.
+          signal.throwIfAborted()
+          throw thrown
         } finally {
           over.abort()
           await Promise.allSettled(waits)

@@ -8,9 +8,10 @@ import type { Batch } from './batch.ts'
 import type { Batches, BatchRef } from './batches.ts'
 import { deliver } from './delivery.ts'
 import type { Receiver } from './delivery.ts'
-import { closeWorker, openQueue, openWorker } from './engine.ts'
+import { closeWorker, openQueue, openWorker, within } from './engine.ts'
 import type { Engine } from './engine.ts'
 import { createGate } from './gate.ts'
+import type { Gate } from './gate.ts'
 
 export interface OutletsOptions {
   readonly engine: Engine
@@ -40,8 +41,10 @@ interface Job extends BatchRef {
 }
 
 interface Outlet {
-  readonly receiver: Receiver
   readonly queue: Queue<Job>
+  receiver(): Receiver
+  /** Another receiver takes over. What is being sent is waited for; everything else goes to the new one. */
+  swap(receiver: Receiver, graceMs: number): Promise<void>
   start(): void
   close(graceMs: number): Promise<void>
 }
@@ -73,15 +76,18 @@ export function openOutlets(options: OutletsOptions): Outlets {
   }
   return {
     async use(receivers, graceMs) {
-      const gone = [...outlets.values()].filter(({ receiver }) => !receivers.includes(receiver))
-      for (const { receiver } of gone) outlets.delete(receiver.name)
-      await Promise.all(gone.map(async (outlet) => outlet.close(graceMs)))
-      for (const receiver of receivers) {
-        if (outlets.has(receiver.name)) continue
+      const names = new Set(receivers.map(({ name }) => name))
+      const gone = [...outlets].filter(([name]) => !names.has(name))
+      for (const [name] of gone) outlets.delete(name)
+      const closed = gone.map(async ([, outlet]) => outlet.close(graceMs))
+      const swapped = receivers.map(async (receiver) => {
+        const known = outlets.get(receiver.name)
+        if (known !== undefined) return known.receiver() === receiver ? undefined : await known.swap(receiver, graceMs)
         const outlet = openOutlet(receiver, options)
         outlets.set(receiver.name, outlet)
         if (started) outlet.start()
-      }
+      })
+      await Promise.all([...closed, ...swapped])
     },
     start() {
       started = true
@@ -104,44 +110,65 @@ export function openOutlets(options: OutletsOptions): Outlets {
   }
 }
 
-function openOutlet(receiver: Receiver, options: OutletsOptions): Outlet {
+/** A receiver with all that is known of how it takes events. */
+interface Line {
+  readonly receiver: Receiver
+  readonly gate: Gate
+  readonly draining: AbortController
+  /** A process that was stopped for longer than its locks gets its own jobs again: they join the delivery. */
+  readonly underWay: Map<string, Promise<void>>
+}
+
+function openOutlet(first: Receiver, options: OutletsOptions): Outlet {
   const { engine, batches, report } = options
-  const draining = new AbortController()
-  const name = `ship-${receiver.name}`
-  const gate = createGate({
-    destination: receiver.name,
-    concurrencyMax: receiver.concurrencyMax,
-    haltedProbeMs: options.haltedProbeMs ?? 300_000,
-    report,
-    draining: draining.signal,
-  })
-  // A process that was stopped for longer than its locks gets its own jobs again: they join the delivery.
-  const underWay = new Map<string, Promise<void>>()
+  const name = `ship-${first.name}`
+  const replaced = new Error('another receiver has taken over')
+  let line = openLine(first, options)
+
+  const run = async (job: Job, signal: AbortSignal): Promise<void> => {
+    for (;;) {
+      const { receiver, gate, underWay } = line
+      const known = underWay.get(job.id)
+      const delivery = known ?? deliver(job, receiver, { batches, gate, report }, signal)
+      underWay.set(job.id, delivery)
+      try {
+        return await delivery
+      } catch (thrown) {
+        if (thrown !== replaced) throw thrown
+      } finally {
+        underWay.delete(job.id)
+      }
+    }
+  }
   const worker = openWorker<Job>(
     engine,
     name,
-    async ({ data }, _token, signal) => {
-      const known = underWay.get(data.id)
-      if (known) return await known
-      const delivery = deliver(data, receiver, { batches, gate, report }, signal ?? AbortSignal.abort())
-      underWay.set(data.id, delivery)
-      try {
-        await delivery
-      } finally {
-        underWay.delete(data.id)
-      }
-    },
-    { concurrency: receiver.concurrencyMax },
+    async ({ data }, _token, signal) => run(data, signal ?? AbortSignal.abort()),
+    { concurrency: first.concurrencyMax },
   )
   const queue = openQueue<Job>(engine, name)
   return {
-    receiver,
     queue,
+    receiver: () => line.receiver,
+    async swap(receiver, graceMs) {
+      const before = line
+      line = openLine(receiver, options)
+      worker.concurrency = receiver.concurrencyMax
+      before.draining.abort(replaced)
+      await within(graceMs, Promise.allSettled(before.underWay.values()))
+    },
     start: () => void worker.run(),
     async close(graceMs) {
-      draining.abort(new Error('shutting down'))
+      line.draining.abort(new Error('shutting down'))
       await closeWorker(worker, graceMs)
       await queue.close()
     },
   }
+}
+
+function openLine(receiver: Receiver, { report, haltedProbeMs = 300_000 }: OutletsOptions): Line {
+  const draining = new AbortController()
+  const { name: destination, concurrencyMax } = receiver
+  const gate = createGate({ destination, concurrencyMax, haltedProbeMs, report, draining: draining.signal })
+  return { receiver, gate, draining, underWay: new Map() }
 }

@@ -1,5 +1,6 @@
 // One connection over TCP or TLS, with coded errors, a time-out and a signal.
 
+import type { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
@@ -15,15 +16,19 @@ export interface Address {
   readonly port: number
 }
 
-/** Reads `host:port`, IPv6 in brackets. Throws `sink_misconfigured`. */
-export function readAddress(text: string): Address {
-  const [, v6, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]]+)):(\d{1,5})$/.exec(text) ?? []
+/** Reads `host:port`, IPv6 in brackets; the port may be left out where there is a usual one. Throws `sink_misconfigured`. */
+export function readAddress(text: string, usualPort?: number): Address {
+  const [, v6, name, given] = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]]+))(?::(\d{1,5}))?$/.exec(text) ?? []
   const host = v6 ?? name
-  if (host === undefined || Number(port) < 1 || Number(port) > 65_535) {
+  const port = given === undefined ? usualPort : Number(given)
+  if (host === undefined || port === undefined || port < 1 || port > 65_535) {
     throw new TailraceError('sink_misconfigured', `address ${JSON.stringify(text)} is not host:port or [IPv6]:port`)
   }
-  return { host, port: Number(port) }
+  return { host, port }
 }
+
+/** A connection that is kept is not used for longer: the name may have got another address. */
+export const connectionAgeMs = 60_000
 
 export interface Target {
   readonly address: Address
@@ -35,6 +40,8 @@ export interface Target {
 
 export interface Connection {
   readonly socket: Socket | TLSSocket
+  /** The peer's; undefined: TCP, or a resumed session. */
+  readonly certificate: X509Certificate | undefined
   /** An upper bound of the round-trip time: how long connecting took. */
   readonly roundTripMs: number
 }
@@ -54,12 +61,14 @@ export function dialer(target: Target): Dial {
     try {
       await once(socket, ready, { signal: limit.signal })
       const roundTripMs = performance.now() - started
-      if ('getPeerX509Certificate' in socket) {
-        target.tls?.checkPin(socket.getPeerX509Certificate())
+      // Asked once: Node.js has no certificate any more when asked again.
+      const certificate = 'getPeerX509Certificate' in socket ? socket.getPeerX509Certificate() : undefined
+      if (target.tls !== undefined) {
+        target.tls.checkPin(certificate)
         await staysOpen(socket, roundTripMs, limit.signal)
       }
       socket.setKeepAlive(true, 30_000)
-      return { socket, roundTripMs }
+      return { socket, certificate, roundTripMs }
     } catch (error) {
       socket.destroy()
       sessions.forget()
@@ -71,6 +80,37 @@ export function dialer(target: Target): Dial {
       throw networkError(error, target.where, 'connecting')
     }
   }
+}
+
+const dayMs = 86_400_000
+/** A chain is as long as its sender likes. */
+const chainMax = 8
+
+/** Sentences for an operator: protocol, certificate with its expiry and who has issued it. */
+export function describePeer({ socket, certificate }: Connection): string[] {
+  if (!('getProtocol' in socket)) return ['connected over TCP, not encrypted']
+  const protocol = socket.getProtocol() ?? 'TLS'
+  if (certificate === undefined) return [`${protocol}, no certificate shown`]
+  const days = Math.floor((certificate.validToDate.getTime() - Date.now()) / dayMs)
+  return [
+    `${protocol}, certificate of ${oneLine(certificate.subject)}, issued by ${issuersOf(certificate).join(', by ')}`,
+    `the certificate is valid until ${certificate.validTo}, ${days} days from now`,
+  ]
+}
+
+/** As far up as the peer has shown them. */
+function issuersOf(certificate: X509Certificate): string[] {
+  const names = [oneLine(certificate.issuer)]
+  let issuer = certificate.issuerCertificate
+  while (issuer !== undefined && issuer.issuer !== issuer.subject && names.length < chainMax) {
+    names.push(oneLine(issuer.issuer))
+    issuer = issuer.issuerCertificate
+  }
+  return names
+}
+
+function oneLine(name: string | undefined): string {
+  return (name ?? '?').replaceAll('\n', ', ')
 }
 
 /**

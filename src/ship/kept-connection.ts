@@ -6,7 +6,7 @@ import type { Socket } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { TailraceError } from '../errors.ts'
 import type { Expectation } from './close-confirmation.ts'
-import type { Connection, Dial } from './connection.ts'
+import { connectionAgeMs, type Connection, type Dial } from './connection.ts'
 import { deadline } from './deadline.ts'
 import { networkError } from './network-errors.ts'
 
@@ -23,36 +23,58 @@ export interface KeptConnection extends Disposable {
   send(bytes: Uint8Array, signal: AbortSignal): Promise<void>
 }
 
-export function keepConnection(dial: Dial, expectation: Expectation): KeptConnection {
+export function keepConnection(dial: Dial, expectation: Expectation, ageMaxMs = connectionAgeMs): KeptConnection {
   const { confirmTimeoutMs, where } = expectation
   let kept: Socket | undefined
+  let keptSince = 0
   let recent: Written[] = []
+  const retiring = new Set<Socket>()
+  // Unclean ends so far, and how many of them are made good.
+  let torn = 0
+  let mended = 0
   let turn: Promise<unknown> = Promise.resolve()
 
   function keep({ socket }: Connection): Socket {
     // Any close that is not ours counts as unclean: a peer that goes away has not said what it read.
     const drop = () => {
-      if (kept !== socket) return
-      kept = undefined
-      recent = within(recent)
-      socket.destroy()
+      if (kept === socket) tear(socket)
     }
     socket.once('close', drop).once('end', drop).resume()
     kept = socket
+    keptSince = performance.now()
     return socket
+  }
+
+  /** What was written last is written again on the next connection. */
+  function tear(socket: Socket): void {
+    if (kept === socket) kept = undefined
+    if (torn === mended) recent = within(recent)
+    torn++
+    socket.destroy()
+  }
+
+  /** Closes in order what is too old; what was written still arrives, unless the peer says otherwise with a reset. */
+  function retire(socket: Socket): void {
+    kept = undefined
+    retiring.add(socket)
+    socket.once('error', () => tear(socket)).once('end', () => socket.destroy())
+    socket.once('close', () => retiring.delete(socket))
+    socket.setTimeout(windowAgeMaxMs, () => socket.destroy()).end()
   }
 
   async function sendNow(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    const again = kept === undefined ? recent.map((item) => item.bytes) : []
+    if (kept !== undefined && performance.now() - keptSince > ageMaxMs) retire(kept)
     const socket = kept ?? keep(await dial(signal))
+    const before = torn
+    const again = before > mended ? recent.map((item) => item.bytes) : []
     using limit = deadline(confirmTimeoutMs, signal)
     try {
       for (const some of [...again, bytes]) await write(socket, some, expectation, limit.signal)
       recent = within([...recent, { bytes, at: performance.now() }])
+      mended = before
     } catch (error) {
-      if (kept === socket) kept = undefined
-      socket.destroy()
+      tear(socket)
       signal.throwIfAborted()
       if (!limit.expired) throw networkError(error, where, 'sending')
       const message = `${where}: the receiver's system did not take everything within ${confirmTimeoutMs} ms`
@@ -67,11 +89,13 @@ export function keepConnection(dial: Dial, expectation: Expectation): KeptConnec
       return sent
     },
     [Symbol.dispose]() {
-      const socket = kept
+      const open = kept === undefined ? [...retiring] : [...retiring, kept]
       kept = undefined
-      // Ends in order, so that what was written still arrives; unread answers are no reason for a reset.
-      socket?.end(() => socket.destroySoon())
-      socket?.unref()
+      for (const socket of open) {
+        // Ends in order, so that what was written still arrives; unread answers are no reason for a reset.
+        socket.end(() => socket.destroySoon())
+        socket.unref()
+      }
     },
   }
 }

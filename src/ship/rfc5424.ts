@@ -21,28 +21,28 @@ export interface HeaderOptions {
   /** Private enterprise number behind the `@` of our structured data. */
   readonly enterpriseNumber: number
   readonly bom: boolean
-  /** Whether line breaks and NUL become spaces, because a line feed ends the message on the wire. */
-  readonly oneLine: boolean
 }
 
 /** A function that makes `<PRI>1 TIMESTAMP HOST APP-NAME - MSGID SD MSG` of one event. */
-export function compileFrame(options: HeaderOptions): Frame {
-  const facility = facilities.indexOf(options.facility)
-  const heads = Array.from({ length: 8 }, (_, severity) => `<${facility * 8 + severity}>1 `)
+export function compileRfc5424(options: HeaderOptions): Frame {
+  const priority = compilePriority(options.facility)
   const origin = ` ${headerField(options.hostname, 255)} ${headerField(options.appName, 48)} - `
   const mark = options.bom ? '\ufeff' : ''
 
   return (event, encoded) => {
-    const head = `${heads[severityOf(event)]}${isoTime(event.time) ?? '-'}${origin}${event.kind} `
+    const head = `${priority(event)}1 ${isoTime(event.time) ?? '-'}${origin}${event.kind} `
     const data = options.structuredData ? structuredData(options.enterpriseNumber, event) : '-'
-    const whole = plain(`${head}${data} ${mark}${encoded}`, options.oneLine)
-    // UTF-8 needs at most three bytes for a UTF-16 unit: short messages need no counting.
-    if (whole.length * 3 <= options.maxMessageBytes) return whole
-    const bytes = Buffer.byteLength(whole)
-    if (bytes <= options.maxMessageBytes) return whole
-    const rest = plain(`${mark}${encoded}`, options.oneLine)
-    return shortened(plain(head, options.oneLine), plain(data, options.oneLine), rest, options.maxMessageBytes)
+    const message = inOneLine(`${mark}${encoded}`)
+    const whole = `${head}${data} ${message}`
+    return fits(whole, options.maxMessageBytes) ? whole : shortened(head, data, message, options.maxMessageBytes)
   }
+}
+
+/** `<PRI>`: RFC 5424 section 6.2.1, RFC 3164 section 4.1.1. */
+export function compilePriority(facility: string): (event: SecurityEvent) => string {
+  const number = facilities.indexOf(facility)
+  const priorities = Array.from({ length: 8 }, (_, severity) => `<${number * 8 + severity}>`)
+  return (event) => priorities[severityOf(event)] ?? ''
 }
 
 /** Severity of RFC 5424 table 2: 2 critical, 3 error, 4 warning, 5 notice, 6 informational. */
@@ -60,20 +60,35 @@ function headerField(text: string, lengthMax: number): string {
 function structuredData(enterpriseNumber: number, event: SecurityEvent): string {
   return (
     `[tailrace@${enterpriseNumber} id="${parameter(event.id)}" sequence="${event.sequence}"` +
-    ` tenant="${parameter(event.tenant)}" stream="${event.stream}"]`
+    ` revision="${event.revision}" action="${event.action}" tenant="${parameter(event.tenant)}"` +
+    ` stream="${event.stream}"${event.replayed ? ' replayed="true"' : ''}]`
   )
 }
 
-/** RFC 5424 section 6.3.3: exactly these three are escaped in a parameter's value. */
+// oxlint-disable-next-line no-control-regex
+const special = /["\\\]\u0000-\u001f\u007f-\u009f]/
+// oxlint-disable-next-line no-control-regex
+const control = /[\u0000-\u001f\u007f-\u009f]/g
+
+/** RFC 5424 section 6.3.3: exactly `"`, `\` and `]` are escaped in a parameter's value. Controls become spaces. */
 function parameter(value: string): string {
-  return /["\\\]]/.test(value) ? value.replaceAll(/["\\\]]/g, String.raw`\$&`) : value
+  if (!special.test(value)) return value
+  return value.replaceAll(control, ' ').replaceAll(/["\\\]]/g, String.raw`\$&`)
 }
 
-/** A line feed would end the message (RFC 6587 section 3.4.2); receivers trip over CR and NUL, too. */
-function plain(text: string, oneLine: boolean): string {
-  if (!oneLine || !(text.includes('\n') || text.includes('\r') || text.includes('\0'))) return text
+/**
+ * Without what could end a message or begin another one. A line feed does so on the wire (RFC 6587 section 3.4.2)
+ * and, where octets are counted, in the file that the receiver writes; receivers trip over CR and NUL, too.
+ */
+export function inOneLine(text: string): string {
+  if (!(text.includes('\n') || text.includes('\r') || text.includes('\0'))) return text
   // oxlint-disable-next-line no-control-regex
   return text.replaceAll(/[\n\r\0]/g, ' ')
+}
+
+export function fits(text: string, bytesMax: number): boolean {
+  // UTF-8 needs at most three bytes for a UTF-16 unit: short messages need no counting.
+  return text.length * 3 <= bytesMax || Buffer.byteLength(text) <= bytesMax
 }
 
 /**
@@ -88,8 +103,12 @@ function shortened(head: string, data: string, message: string, bytesMax: number
     const room = bytesMax - Buffer.byteLength(start)
     if (room >= 0) return start + cut(message, room)
   }
-  const start = `${head}- `
-  const end = `...[cut, was ${messageBytes} bytes]`
+  return cutAtEnd(`${head}- `, message, bytesMax)
+}
+
+/** Start and message in at most so many bytes; words at the end say how long the message was. */
+export function cutAtEnd(start: string, message: string, bytesMax: number): string {
+  const end = `...[cut, was ${Buffer.byteLength(message)} bytes]`
   return start + cut(message, bytesMax - Buffer.byteLength(start) - end.length) + end
 }
 

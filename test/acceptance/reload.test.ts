@@ -62,7 +62,7 @@ test.concurrent(
 
     await folder.write('tenants/bolt.yaml', 'clients: none')
     await expect.poll(async () => (await fetchStatus(url)).config.brokenTenants, patience).toBe(1)
-    expect(daemon.output()).toContain('must be a list')
+    await expect.poll(() => daemon.output(), patience).toContain('must be a list')
     const before = (await eventsIn(folder.file('out'))).filter(({ tenant }) => tenant === 'bolt').length
     const ofBolt = async (): Promise<number> =>
       (await eventsIn(folder.file('out'))).filter(({ tenant }) => tenant === 'bolt').length

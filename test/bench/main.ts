@@ -13,6 +13,7 @@ import { createInterface } from 'node:readline'
 import type { Interface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { startRedis } from '../redis.ts'
+import './formats.ts' // says what each format costs
 import { benchCredentials, destinationOf } from './setting.ts'
 
 const clients = [1, 2, 3, 4, 5, 6, 7, 8]

@@ -2,6 +2,7 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { globSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -10,6 +11,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Certificate } from './certificates.ts'
 
 export const hasRsyslog = spawnSync('rsyslogd', ['-v']).status === 0
+
+/** The package rsyslog-relp. */
+export const hasRelp = hasRsyslog && globSync('/{usr/lib,lib}{,64}/{,*-linux-*/}rsyslog/imrelp.so').length > 0
 
 export interface Rsyslog extends AsyncDisposable {
   readonly port: number
@@ -28,11 +32,19 @@ export interface RsyslogTls {
   readonly clientName?: string
 }
 
-export async function startRsyslog(tls?: RsyslogTls): Promise<Rsyslog> {
+export interface RsyslogSetup {
+  /** What it listens with. Default: imtcp. */
+  readonly input?: 'imtcp' | 'imudp' | 'imrelp'
+  readonly tls?: RsyslogTls | undefined
+  /** Whether a message is written before it is confirmed: what it is told is then in the file, come what may. */
+  readonly direct?: boolean
+}
+
+export async function startRsyslog(setup: RsyslogSetup = {}): Promise<Rsyslog> {
   const folder = await mkdtemp(join(tmpdir(), 'tailrace-rsyslog-'))
   const port = await freePort()
   const [file, config] = [join(folder, 'stored'), join(folder, 'rsyslog.conf')]
-  await writeFile(config, configuration(folder, port, file, tls))
+  await writeFile(config, configuration(folder, port, file, setup))
   const launch = async () => {
     const child = spawn('rsyslogd', ['-n', '-f', config, '-i', join(folder, 'pid')], { stdio: 'ignore' })
     await answers(port)
@@ -65,23 +77,44 @@ export async function startRsyslog(tls?: RsyslogTls): Promise<Rsyslog> {
   }
 }
 
-function configuration(folder: string, port: number, file: string, tls: RsyslogTls | undefined): string {
-  const mode = tls?.clientName === undefined ? '"anon"' : `"x509/name" permittedPeer="${tls.clientName}"`
-  const stream = tls === undefined ? '' : `streamDriver.name="gtls" streamDriver.mode="1" streamDriver.authMode=${mode}`
+function configuration(folder: string, port: number, file: string, setup: RsyslogSetup): string {
+  const { tls, input = 'imtcp' } = setup
   const files =
     tls === undefined
       ? ''
       : `defaultNetstreamDriver="gtls" defaultNetstreamDriverCAFile="${tls.ca}"
   defaultNetstreamDriverCertFile="${tls.server.cert}" defaultNetstreamDriverKeyFile="${tls.server.key}"`
-  return `global(workDirectory="${folder}" ${files})
-module(load="imtcp" maxSessions="500" ${stream})
+  return `global(workDirectory="${folder}" ${input === 'imtcp' ? files : ''})
+${setup.direct ? 'main_queue(queue.type="direct")' : ''}
+${inputs[input](`address="127.0.0.1" port="${port}"`, tls)}
 template(name="raw" type="string" string="%rawmsg%\\n")
-input(type="imtcp" address="127.0.0.1" port="${port}")
 action(type="omfile" file="${file}" template="raw")
 `
 }
 
-async function freePort(): Promise<number> {
+const inputs = {
+  imtcp(at: string, tls?: RsyslogTls): string {
+    const mode = tls?.clientName === undefined ? '"anon"' : `"x509/name" permittedPeer="${tls.clientName}"`
+    const driver = `streamDriver.name="gtls" streamDriver.mode="1" streamDriver.authMode=${mode}`
+    return `module(load="imtcp" maxSessions="500" ${tls === undefined ? '' : driver})
+input(type="imtcp" ${at})`
+  },
+  // Besides, TCP on the same port, so that it is known when it is there.
+  imudp: (at: string): string => `module(load="imudp")
+input(type="imudp" ${at})
+${inputs.imtcp(at)}`,
+  imrelp(at: string, tls?: RsyslogTls): string {
+    if (tls === undefined) return `module(load="imrelp")\ninput(type="imrelp" ${at})`
+    const { ca, server, clientName } = tls
+    const keys = `tls.cacert="${ca}" tls.mycert="${server.cert}" tls.myprivkey="${server.key}"`
+    const who = clientName === undefined ? '' : `tls.authmode="name" tls.permittedpeer=["${clientName}"]`
+    // GnuTLS asks every client for a certificate.
+    return `module(load="imrelp" tls.tlslib="${clientName === undefined ? 'openssl' : 'gnutls'}")
+input(type="imrelp" ${at} tls="on" ${keys} ${who})`
+  },
+}
+
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
@@ -90,7 +123,8 @@ async function freePort(): Promise<number> {
   return port
 }
 
-async function answers(port: number): Promise<void> {
+/** Resolves when something listens there. */
+export async function answers(port: number): Promise<void> {
   for (let tries = 0; ; tries++) {
     const socket = connect(port, '127.0.0.1')
     try {

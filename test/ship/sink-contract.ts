@@ -16,6 +16,8 @@ export interface Bench extends AsyncDisposable {
   start(): Promise<void>
   /** The error of a send while the receiver is stopped. */
   readonly unreachable: ErrorCode
+  /** Nothing confirms, and a record has the bounds of a datagram: what needs more is left out. */
+  readonly unconfirmed?: true
   /** From now on the receiver breaks off while it is sent to. Absent: such a receiver has no such moment. */
   breakMidway?(): void
   /** From now on the receiver takes what is sent, and does not answer. Resolves to its open connections. */
@@ -89,9 +91,10 @@ function testDelivery(name: string, openBench: () => Promise<Bench>): void {
   test(`${name}: delivers all records, in order and byte by byte`, async () => {
     await using bench = await openBench()
     await using sink = bench.openSink()
-    await sink.send(bytesOf(bench, odd), batch, patient)
+    const first = bench.unconfirmed ? odd.filter(({ length }) => length < 1000) : odd
+    await sink.send(bytesOf(bench, first), batch, patient)
     await sink.send(bytesOf(bench, many(1, 500)), batch, patient)
-    await expect.poll(() => bench.received()).toEqual([...odd, ...many(1, 500)])
+    await expect.poll(() => bench.received()).toEqual([...first, ...many(1, 500)])
   })
 
   test(`${name}: a look finds something to say, and sends nothing`, async () => {
@@ -109,8 +112,11 @@ function testDelivery(name: string, openBench: () => Promise<Bench>): void {
     expect(await bench.received()).toEqual([])
   })
 
-  test(`${name}: a receiver that is not there is reported, without doubt; delivery goes on when it is back`, async () => {
+  test(`${name}: a receiver that is not there is reported, without doubt; delivery goes on when it is back`, async ({
+    skip,
+  }) => {
     await using bench = await openBench()
+    if (bench.unconfirmed) skip()
     await using sink = bench.openSink()
     await sink.send(bytesOf(bench, many(1, 3)), batch, patient)
     await bench.stop()
@@ -145,7 +151,6 @@ function testDelivery(name: string, openBench: () => Promise<Bench>): void {
       expect(received.slice(start, start + 100)).toEqual(many(first, 100))
     }
   })
-
 }
 
 function testEnd(name: string, openBench: () => Promise<Bench>): void {

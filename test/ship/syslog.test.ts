@@ -3,7 +3,10 @@
 import { Buffer } from 'node:buffer'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dialer, readAddress } from '../../src/ship/connection.ts'
+import { keepConnection } from '../../src/ship/kept-connection.ts'
 import { syslog } from '../../src/ship/sinks/syslog.ts'
+import { watchTcp } from '../../src/ship/tcp-view.ts'
 import { makeCertificates, type Certificates } from './certificates.ts'
 import { batch, openSink, optionsOf, patient } from './options.ts'
 import { startReceiver, takeApart, type Receiver } from './receiver.ts'
@@ -96,6 +99,16 @@ test('after a kept connection broke, what was sent last is sent again before wha
   await expect.poll(() => receiver.streams.at(-1)?.toString()).toBe('a\nb\nc\n')
 })
 
+test('a kept connection that is too old is closed in order, and nothing is sent twice', async () => {
+  await using receiver = await startReceiver()
+  receiver.manner = 'confirm'
+  const target = { address: readAddress(receiver.address), tls: undefined, connectTimeoutMs: 5000, where: 'here' }
+  const expectation = { confirmTimeoutMs: 5000, acknowledged: watchTcp(), where: 'here' }
+  using kept = keepConnection(dialer(target), expectation, 0)
+  for (const text of ['a', 'b', 'c']) await kept.send(Buffer.from(`${text}\n`), patient)
+  await expect.poll(() => receiver.streams.map(String)).toEqual(['a\n', 'b\n'])
+})
+
 test('a receiver that does not read is noticed on a kept connection, too', async () => {
   await using receiver = await startReceiver()
   receiver.manner = 'stall'
@@ -118,6 +131,24 @@ test.for(['', 'host', 'host:0', 'host:70000', '::1:514', '[::1]', 'a b:514', 'ho
   },
 )
 
+test('a port may be left out where an RFC names one', () => {
+  for (const transport of ['udp', 'tls']) expect(() => openSink(syslog, { address: 'host', transport })).not.toThrow()
+  for (const transport of ['tcp', 'relp', 'relp-tls']) {
+    expect(() => openSink(syslog, { address: 'host', transport })).toThrow(/is not host:port/)
+  }
+})
+
+test.for([
+  { transport: 'udp', framing: 'lf' },
+  { transport: 'relp', framing: 'octet' },
+  { transport: 'relp', confirm: 'none' },
+  { transport: 'udp', confirm: 'close' },
+  { maxMessageBytes: 479 },
+])('%j is refused', (options) => {
+  const opening = () => openSink(syslog, { address: 'host:514', ...options })
+  expect(opening).toThrow(expect.objectContaining({ code: 'sink_misconfigured' }))
+})
+
 test('IPv6 works', async ({ skip }) => {
   await using receiver = await startReceiver()
   await using sink = openSink(syslog, { address: `[::ffff:127.0.0.1]:${receiver.port}` })
@@ -130,7 +161,10 @@ test('destinations share their bytes exactly when the frame is the same', () => 
   const key = (values: object) => syslog.frameKey?.(optionsOf(syslog, values))
   const plain = key({ address: 'a:1' })
   expect(key({ address: 'b:2', connectTimeout: 5, confirm: 'none' })).toBe(plain)
-  for (const other of [{ framing: 'octet' }, { transport: 'tls' }, { bom: true }, { maxMessageBytes: 1000 }]) {
+  for (const same of [{ framing: 'octet' }, { transport: 'tls' }, { transport: 'relp' }, { maxMessageBytes: 8096 }]) {
+    expect(key(same)).toBe(plain)
+  }
+  for (const other of [{ transport: 'udp' }, { header: 'rfc3164' }, { bom: true }, { maxMessageBytes: 1000 }]) {
     expect(key(other)).not.toBe(plain)
   }
 })

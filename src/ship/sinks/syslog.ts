@@ -1,20 +1,35 @@
-// Syslog: RFC 5424 messages over TCP (RFC 6587) and TLS (RFC 5425).
+// Syslog: RFC 5424 or RFC 3164 messages over UDP (RFC 5426), TCP (RFC 6587), TLS (RFC 5425) and RELP.
 
 import { hostname } from 'node:os'
 import { TailraceError } from '../../errors.ts'
-import { sendAndClose, type Expectation } from '../close-confirmation.ts'
-import { dialer, readAddress, type Dial } from '../connection.ts'
+import { count, duration, flag, oneOf, size, text } from '../../option.ts'
+import { sendAndClose } from '../close-confirmation.ts'
+import { learnManners } from '../closing-manners.ts'
+import { describePeer, dialer, readAddress, type Target } from '../connection.ts'
+import type { Format } from '../format.ts'
 import { keepConnection } from '../kept-connection.ts'
-import { compileFrame, facilities, type HeaderOptions } from '../rfc5424.ts'
-import { allTaken, defineSink, type Sink } from '../sink.ts'
+import { withLargest, type SendMessages } from '../largest-message.ts'
+import { relpClient } from '../relp.ts'
+import { relpDataBytesMax } from '../relp-protocol.ts'
+import { compileRfc3164 } from '../rfc3164.ts'
+import { compileRfc5424, facilities } from '../rfc5424.ts'
+import { allTaken, defineSink, type Frame, type Sink } from '../sink.ts'
 import { framings, joinFrames, type Framing } from '../stream-framing.ts'
 import { watchTcp } from '../tcp-view.ts'
 import { readTls, tlsSchema, type TlsOptions } from '../tls-options.ts'
+import { datagramBytesMax, openUdp } from '../udp.ts'
+
+const transports = ['udp', 'tcp', 'tls', 'relp', 'relp-tls'] as const
+export type Transport = (typeof transports)[number]
+
+const headers = ['rfc5424', 'rfc3164'] as const
+const confirmations = ['auto', 'close', 'none'] as const
 
 export interface SyslogOptions {
   readonly address: string
-  readonly transport: string
-  readonly framing: string
+  readonly transport: Transport
+  readonly header: (typeof headers)[number]
+  readonly framing: '' | Framing
   readonly facility: string
   readonly appName: string
   readonly hostname: string
@@ -22,7 +37,8 @@ export interface SyslogOptions {
   readonly structuredData: boolean
   readonly enterpriseNumber: number
   readonly bom: boolean
-  readonly confirm: string
+  readonly confirm: (typeof confirmations)[number]
+  readonly window: number
   readonly connectTimeout: number
   readonly confirmTimeout: number
   readonly tls: TlsOptions
@@ -30,178 +46,209 @@ export interface SyslogOptions {
 
 export const syslog = defineSink<SyslogOptions>({
   name: 'syslog',
-  summary: 'Sends RFC 5424 messages over TCP or TLS.',
-  confirms: 'The receiver has read everything (it closed the connection after us); not that it has stored it.',
+  summary: 'Sends RFC 5424 or RFC 3164 messages over UDP, TCP, TLS or RELP.',
+  confirms:
+    'tcp and tls: the receiver has read everything (it closed the connection after us), not that it has stored it. relp: it has answered each message; whether it has stored it then depends on its queue. udp: nothing.',
+  unconfirmed: ({ transport }) => transport === 'udp',
   options: {
-    address: {
-      doc: 'The receiver: host:port, IPv6 in brackets. Usual ports: 514 or 601 for tcp, 6514 for tls.',
-      format: String,
-      default: '',
-    },
-    transport: { doc: 'tcp, or tls for an encrypted connection.', format: ['tcp', 'tls'], default: 'tcp' },
-    framing: {
-      doc: 'How messages are told apart: lf ends each with a line feed, octet counts bytes. Empty: lf for tcp, octet for tls. With lf, line breaks inside messages become spaces.',
-      format: ['', ...framings],
-      default: '',
-    },
-    facility: { doc: 'Syslog facility.', format: [...facilities], default: 'local0' },
-    appName: { doc: 'APP-NAME of the header.', format: String, default: 'tailrace' },
-    hostname: { doc: 'HOSTNAME of the header. Empty: the name of this machine.', format: String, default: '' },
-    maxMessageBytes: {
-      doc: 'A longer message is cut, and says so. rsyslog takes 8096 bytes unless told otherwise, and tears a longer one in two.',
-      format: atLeast(480),
-      default: 8096,
-    },
+    address: text(
+      'The receiver: host:port, IPv6 in brackets. The port may be left out for udp (514) and tls (6514). Usual ports: 514 or 601 for tcp, 2514 for relp.',
+    ),
+    transport: oneOf(
+      transports,
+      'tcp',
+      'udp, tcp, relp, or tls and relp-tls for an encrypted connection. With udp nothing is ever confirmed: what is lost on the way, or while the receiver is down, is lost, and nobody is told.',
+    ),
+    header: oneOf(
+      headers,
+      'rfc5424',
+      'rfc3164: the older header, for receivers that want it. It has neither year nor structured data; its time is UTC.',
+    ),
+    framing: oneOf<'' | Framing>(
+      ['', ...framings],
+      '',
+      'For tcp and tls: how messages are told apart. lf ends each with a line feed, octet counts bytes. Empty: lf for tcp, octet for tls.',
+    ),
+    facility: oneOf(facilities, 'local0', 'Syslog facility.'),
+    appName: text(
+      'APP-NAME of an rfc5424 header; TAG of an rfc3164 header (its letters and digits, 32 at most). Empty: tailrace, but no TAG before CEF or LEEF, which are read as they are documented only without one. -: none.',
+    ),
+    hostname: text(
+      'HOSTNAME of the header. Empty: the name of this machine, for rfc3164 without its domain, as that RFC wants it.',
+    ),
+    maxMessageBytes: size(
+      '0b',
+      'A longer message is cut, and says so. 0: 8096 bytes, and 2048 for udp. rsyslog takes 8096 bytes unless told otherwise, and tears a longer one in two; over udp RFC 5426 expects 2048 of a receiver. At least 480; at most 65507 for udp and 128kb for relp.',
+      '0b',
+    ),
     structuredData: {
-      doc: 'Whether id, sequence, tenant and stream are sent as structured data.',
-      format: Boolean,
+      ...flag('Whether id, sequence, revision, action, tenant and stream are sent as structured data (rfc5424 only).'),
       default: true,
     },
-    enterpriseNumber: {
-      doc: 'Private enterprise number in the name of the structured data. The default is the one for documentation.',
-      format: 'nat',
-      default: 32_473,
-    },
-    bom: {
-      doc: 'Whether a byte order mark goes before the message. rsyslog makes it a part of the text.',
-      format: Boolean,
-      default: false,
-    },
-    confirm: {
-      doc: 'close: delivered is what the receiver confirms by closing the connection after us. none: for receivers that never close; delivered is what its system has acknowledged. auto: close, unless the receiver turns out never to close.',
-      format: ['auto', 'close', 'none'],
-      default: 'auto',
-    },
-    connectTimeout: { doc: 'How long connecting may take, milliseconds.', format: atLeast(1), default: 10_000 },
-    confirmTimeout: { doc: 'How long a confirmation may take, milliseconds.', format: atLeast(1), default: 30_000 },
+    enterpriseNumber: count(
+      32_473,
+      'Private enterprise number in the name of the structured data. The default is the one for documentation.',
+      0,
+      4_294_967_295,
+    ),
+    bom: flag('Whether a byte order mark goes before the message (rfc5424 only). rsyslog makes it a part of the text.'),
+    confirm: oneOf(
+      confirmations,
+      'auto',
+      'For tcp and tls. close: delivered is what the receiver confirms by closing the connection after us. none: for receivers that never close; delivered is what its system has acknowledged. auto: close, unless the receiver turns out never to close.',
+    ),
+    window: count(128, 'For relp: highest number of messages under way without an answer.', 1, 10_000),
+    connectTimeout: duration('10s', 'How long connecting may take.'),
+    confirmTimeout: duration('30s', 'How long a confirmation may take; for relp, the next one.'),
     tls: tlsSchema,
   },
   limits: () => ({ events: 10_000, bytes: 4 * 1024 * 1024 }),
-  frame: (options) => compileFrame(headerOf(options)),
+  frame: (options, format) => compileFrame(headerOf(options), format),
   frameKey: (options) => JSON.stringify(headerOf(options)),
   open,
 })
 
-function atLeast(least: number): (value: unknown) => void {
-  return (value) => {
-    if (!Number.isSafeInteger(value) || Number(value) < least) throw new Error(`must be a whole number from ${least}`)
-  }
+type HeaderParts = ReturnType<typeof headerOf>
+
+/** All that the frame depends on. */
+function headerOf(options: SyslogOptions) {
+  const { header, facility, appName, structuredData, enterpriseNumber, bom } = options
+  const own = header === 'rfc3164' ? hostname().split('.', 1)[0] : hostname()
+  const shared = { header, facility, appName, hostname: options.hostname || (own ?? ''), maxMessageBytes: cap(options) }
+  return header === 'rfc3164' ? shared : { ...shared, structuredData, enterpriseNumber, bom }
 }
 
-function framingOf({ framing, transport }: SyslogOptions): Framing {
-  const byTransport = transport === 'tls' ? 'octet' : 'lf'
-  return framings.find((name) => name === framing) ?? byTransport
+/** The most bytes of a message that a transport can carry at all. */
+const carries: Readonly<Record<Transport, number>> = {
+  udp: datagramBytesMax,
+  tcp: Number.POSITIVE_INFINITY,
+  tls: Number.POSITIVE_INFINITY,
+  relp: relpDataBytesMax,
+  'relp-tls': relpDataBytesMax,
 }
 
-function headerOf(options: SyslogOptions): HeaderOptions {
-  const { facility, appName, maxMessageBytes, structuredData, enterpriseNumber, bom } = options
-  const header = { facility, appName, maxMessageBytes, structuredData, enterpriseNumber, bom }
-  return { ...header, hostname: options.hostname || hostname(), oneLine: framingOf(options) === 'lf' }
+/** RFC 5424 section 6.1: every receiver takes as much. */
+const leastMessageBytes = 480
+
+function cap({ maxMessageBytes, transport }: SyslogOptions): number {
+  const usual = transport === 'udp' ? 2048 : 8096
+  return Math.min(maxMessageBytes === 0 ? usual : maxMessageBytes, carries[transport])
+}
+
+/** ArcSight documents CEF, and QRadar LEEF, directly behind the host. */
+const untagged = /^(cef|leef)/
+
+function compileFrame(parts: HeaderParts, format: Format): Frame {
+  if ('structuredData' in parts) return compileRfc5424({ ...parts, appName: parts.appName || 'tailrace' })
+  return compileRfc3164({ ...parts, tag: parts.appName || (untagged.test(format.name) ? '' : 'tailrace') })
+}
+
+/** What one transport adds: how messages are sent, and what can be said of the receiver. */
+interface Line {
+  readonly send: SendMessages
+  look(signal: AbortSignal): Promise<readonly string[]>
+  close(): Promise<void>
 }
 
 function open(options: SyslogOptions): Sink {
-  const address = readAddress(options.address)
+  check(options)
   const where = `syslog ${options.address}`
-  const tls = options.transport === 'tls' ? readTls(options.tls) : undefined
-  const target = { address, tls, connectTimeoutMs: options.connectTimeout, where }
-  const dial = dialer(target)
-  const expectation = { confirmTimeoutMs: options.confirmTimeout, acknowledged: watchTcp(), where }
-  const framing = framingOf(options)
+  const line = openLine(options, where)
+  const send = withLargest(carries[options.transport], where, line.send)
   const closed = new AbortController()
-  const kept = keepConnection(dial, expectation)
-  const manners = learnManners(options.confirm, dial, expectation)
 
   return {
-    async send(records, _batch, signal) {
-      if (records.length === 0) return allTaken
+    async send(records, _context, signal) {
       const either = AbortSignal.any([signal, closed.signal])
-      const bytes = joinFrames(records, framing)
-      if (await manners.closes(either)) await sendAndClose(await dial(either), bytes, expectation, either)
-      else await kept.send(bytes, either)
+      either.throwIfAborted()
+      return records.length === 0 ? allTaken : send(records, either)
+    },
+    async look(signal) {
+      const either = AbortSignal.any([signal, closed.signal])
+      either.throwIfAborted()
+      const [first = '', ...rest] = await line.look(either)
+      return { findings: [`${where}: ${first}`, ...rest] }
+    },
+    async [Symbol.asyncDispose]() {
+      closed.abort(new TailraceError('sink_unreachable', `${where}: the destination was closed`, { inDoubt: true }))
+      await line.close()
+    },
+  }
+}
+
+/** Throws `sink_misconfigured` where options contradict one another. */
+function check({ transport, framing, confirm, maxMessageBytes }: SyslogOptions): void {
+  const stream = transport === 'tcp' || transport === 'tls'
+  if (!stream && framing !== '') throw misfit('framing', 'is for tcp and tls', transport)
+  if (!stream && confirm !== 'auto') throw misfit('confirm', 'is for tcp and tls', transport)
+  if (maxMessageBytes !== 0 && maxMessageBytes < leastMessageBytes) {
+    throw misfit('maxMessageBytes', `is 0 or at least ${leastMessageBytes}`, transport)
+  }
+}
+
+function misfit(option: string, rule: string, transport: Transport): TailraceError {
+  return new TailraceError('sink_misconfigured', `syslog: ${option} ${rule}; transport is ${transport}`)
+}
+
+/** Ports that the RFCs give to a transport; TCP and RELP have none of their own. */
+const usualPorts: Readonly<Partial<Record<Transport, number>>> = { udp: 514, tls: 6514 }
+
+function openLine(options: SyslogOptions, where: string): Line {
+  const { transport, connectTimeout: connectTimeoutMs, confirmTimeout: confirmTimeoutMs, window } = options
+  const address = readAddress(options.address, usualPorts[transport])
+  if (transport === 'udp') return datagrams(openUdp({ address, connectTimeoutMs, where }))
+  const tls = transport === 'tls' || transport === 'relp-tls' ? readTls(options.tls) : undefined
+  const target = { address, tls, connectTimeoutMs, where }
+  if (transport === 'tcp' || transport === 'tls') return stream(options, target)
+  const settings = { window, confirmTimeoutMs, where }
+  const client = relpClient({ ...settings, dial: dialer(target) })
+  return {
+    send: client.send,
+    async look(signal) {
+      // Dialled afresh: a TLS session that is resumed does not show the whole certificate.
+      const found = await relpClient({ ...settings, dial: dialer(target) }).look(signal)
+      return [...found, 'It confirms every message with an answer.']
+    },
+    close: async () => client[Symbol.asyncDispose](),
+  }
+}
+
+function datagrams(udp: ReturnType<typeof openUdp>): Line {
+  return {
+    send: udp.send,
+    async look(signal) {
+      const found = await udp.look(signal)
+      return [found, 'Nothing will be confirmed: what is lost is lost, whether or not anybody receives it.']
+    },
+    async close() {
+      udp[Symbol.dispose]()
+    },
+  }
+}
+
+function stream({ confirm, confirmTimeout, framing, transport }: SyslogOptions, target: Target): Line {
+  const { where } = target
+  const dial = dialer(target)
+  const expectation = { confirmTimeoutMs: confirmTimeout, acknowledged: watchTcp(), where }
+  const byTransport = transport === 'tls' ? 'octet' : 'lf'
+  const kept = keepConnection(dial, expectation)
+  const manners = learnManners(confirm, dial, expectation)
+  return {
+    async send(records, signal) {
+      const bytes = joinFrames(records, framing || byTransport)
+      if (await manners.closes(signal)) await sendAndClose(await dial(signal), bytes, expectation, signal)
+      else await kept.send(bytes, signal)
       return allTaken
     },
     async look(signal) {
-      const either = AbortSignal.any([signal, closed.signal])
-      const findings = [await describeConnection(dialer(target), where, either)]
-      return { findings: [...findings, await manners.look(either)] }
+      // Dialled afresh, as above.
+      const connection = await dialer(target)(signal)
+      const found = describePeer(connection)
+      connection.socket.destroy()
+      return [...found, await manners.look(signal)]
     },
-    async [Symbol.asyncDispose]() {
+    async close() {
       kept[Symbol.dispose]()
-      closed.abort(new TailraceError('sink_unreachable', `${where}: the destination was closed`, { inDoubt: true }))
-    },
-  }
-}
-
-async function describeConnection(dial: Dial, where: string, signal: AbortSignal): Promise<string> {
-  const { socket } = await dial(signal)
-  try {
-    if (!('getProtocol' in socket)) return `${where}: connected over TCP, not encrypted`
-    const certificate = socket.getPeerX509Certificate()
-    return `${where}: ${socket.getProtocol()}, certificate of ${certificate?.subject ?? '?'} until ${certificate?.validTo ?? '?'}`
-  } finally {
-    socket.destroy()
-  }
-}
-
-interface Manners {
-  /** Whether the receiver closes after us. Rejects while that is not known. */
-  closes(signal: AbortSignal): Promise<boolean>
-  /** Asks the receiver, and says what was found. */
-  look(signal: AbortSignal): Promise<string>
-}
-
-/** So many silent answers in a row, and no close ever: the receiver is one that never closes. */
-const silencesMax = 3
-/** How often a receiver that never closes is asked again: it may have been stuck, or replaced. */
-const askAgainMs = 300_000
-
-/**
- * Finds out, with connections that carry nothing, whether a receiver closes after us. Once it did, it is held to
- * that: a receiver that is stuck looks like one that never closes, and must not be believed less strictly for it.
- */
-function learnManners(confirm: string, dial: Dial, expectation: Expectation): Manners {
-  let silences = 0
-  let closes: boolean | undefined
-  let askedAt = 0
-  let silentAt = 0
-  const nothing = new Uint8Array(0)
-
-  async function ask(signal: AbortSignal): Promise<void> {
-    const started = performance.now()
-    askedAt = started
-    try {
-      await sendAndClose(await dial(signal), nothing, expectation, signal)
-      closes = true
-    } catch (error) {
-      if (!(error instanceof TailraceError && error.code === 'sink_timeout')) throw error
-      // Parallel sends ask at the same time: that is one silence.
-      if (started >= silentAt) silences++
-      silentAt = performance.now()
-      if (closes !== true && silences >= silencesMax) closes = false
-      if (closes === undefined) throw error
-    }
-  }
-
-  return {
-    async closes(signal) {
-      if (confirm !== 'auto') return confirm === 'close'
-      const again = closes === false && performance.now() - askedAt > askAgainMs
-      if (closes === undefined || again) await ask(signal)
-      return closes ?? true
-    },
-    async look(signal) {
-      try {
-        await sendAndClose(await dial(signal), nothing, expectation, signal)
-        closes = true
-        return 'It confirms by closing the connection after us.'
-      } catch (error) {
-        if (!(error instanceof TailraceError && error.code === 'sink_timeout')) throw error
-      }
-      if (confirm === 'close') {
-        const words = `${expectation.where}: it does not close after us, so it never confirms; set confirm to none or auto`
-        throw new TailraceError('sink_misconfigured', words)
-      }
-      return 'It does not close after us: deliveries are unconfirmed; the last ones are repeated when a connection breaks.'
     },
   }
 }
