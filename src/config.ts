@@ -1,6 +1,6 @@
 // Reads the configuration: the main file, the variables over it, and a file for each tenant.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, extname, join, resolve } from 'node:path'
 import { asTailraceError, type TailraceError } from './errors.ts'
 import { streamNames, type StreamName } from './event.ts'
@@ -297,12 +297,15 @@ function pick(tree: Tree, names: readonly string[]): Tree {
   return Object.fromEntries(names.map((name) => [name, tree[name]]))
 }
 
-/** Certificates and keys that a sink reads by itself: `tls.ca`, `tls.cert`, `tls.key` where they are not PEM text. */
+/**
+ * Certificates and keys that a sink reads by itself: `tls.ca`, `tls.cert`, `tls.key` where they are the names of files.
+ * What is no file is left out: it may be a key that was written down in the wrong way.
+ */
 export function filesIn(options: object): string[] {
   const tls: unknown = Reflect.get(options, 'tls')
   if (typeof tls !== 'object' || tls === null) return []
   const names = ['ca', 'cert', 'key'].map((name): unknown => Reflect.get(tls, name))
-  return names.filter((name): name is string => typeof name === 'string' && name !== '' && !name.includes('-----BEGIN'))
+  return names.filter((name): name is string => typeof name === 'string' && name !== '' && existsSync(name))
 }
 
 /** Without what is undefined. */

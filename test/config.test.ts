@@ -321,7 +321,7 @@ inlineTenants:
       "  destinations[0].mode (line 14): must be one of fast, slow, not "fsat"; did you mean fast?",
       "  destinations[0].name (line 14): must be 1 to 48 letters a-z, digits and hyphens, not "SOC"",
       "  destinations[1].sink (line 15): is not a sink; did you mean pipe?; there are: pipe",
-      "  destinations[2].colour (line 16): is not an option; there are: address, token, port, loud, mode, tls, name, sink, format, backlogBytes, concurrency, streams",
+      "  destinations[2].colour (line 16): is not an option; there are: address, token, port, loud, mode, tls, name, sink, format, backlogBytes, concurrency, streams, labels, filter, redact, redactKey, json",
       "  destinations[2].streams (line 16): must be a list, such as [a, b]",
       "  destinations[2].address (line 16): is missing (Where to.): it must be an address",
       "  destinations[2].format (line 16): is not a format; did you mean json?; there are: json",

@@ -104,8 +104,10 @@ function take(portion: Portion, untaken: readonly Untaken[], sending: Sending, s
   if (taken.length > 0) ports.report.eventsShipped({ ...refOf(ref.key), ...shipped(sending, taken, startedAt) })
   const places = (some: readonly Untaken[]): number[] =>
     some.flatMap(({ index }) => portion[index] ?? []).toSorted(ascending)
-  const refused = untaken.filter(({ error }) => isRefusal(error))
   const later = untaken.filter(({ error }) => !isRefusal(error))
+  // Refused together: which of them it was is found out by halving.
+  const doubtful = places(untaken.filter(({ error }) => error.remedy === 'split'))
+  const refused = untaken.filter(({ error }) => isRefusal(error) && !(error.remedy === 'split' && doubtful.length > 1))
   const dead = refused.flatMap((one) => bury(places([one]), one.error, sending))
   const [first] = later
   if (first === undefined) ports.gate.succeeded()
@@ -113,8 +115,8 @@ function take(portion: Portion, untaken: readonly Untaken[], sending: Sending, s
     const retryMs = ports.gate.failed(first.error)
     ports.report.sendFailed({ destination: receiver.name, error: first.error, events: later.length, retryMs })
   }
-  const left = places(later)
-  return { dead, left: left.length === 0 ? [] : [left], settled: portion.length - left.length }
+  const left = [...(doubtful.length > 1 ? halves(doubtful) : []), places(later)].filter((some) => some.length > 0)
+  return { dead, left, settled: portion.length - left.flat().length }
 }
 
 function bury(places: readonly number[], error: TailraceError, { ref, receiver, ports, batch }: Sending): DeadLetter[] {

@@ -51,15 +51,10 @@ export function untakenOf(
     if (taken.has(name)) return []
     const code = errors.get(name)
     const said = code === undefined ? undefined : names[code]
-    const error = said === undefined ? silent : protocolError(said, { where, events: 1 }, { cause: thrown })
-    const alone = counts.get(name) === 1
-    return [{ index, error: error.remedy === 'stop' && !alone ? asLater(error) : error }]
+    // A partition's records are refused as one.
+    const events = counts.get(name) ?? 1
+    return [{ index, error: said === undefined ? silent : protocolError(said, { where, events }, { cause: thrown }) }]
   })
-}
-
-/** A batch of one partition is refused as one: only when these are sent by themselves can they be halved. */
-function asLater(error: TailraceError): TailraceError {
-  return new TailraceError('sink_unavailable', error.message, { cause: error.cause })
 }
 
 function nameOf({ topic, partition }: Place): string {

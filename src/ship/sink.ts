@@ -61,14 +61,15 @@ export interface SinkType<Options extends object = object> {
   unconfirmed?(options: Options): boolean
   /** Type, default, doc and check of every option, once. `destinations[].<option>` in the configuration. */
   readonly options: convict.Schema<Options>
-  /** Names of the formats that it can carry, the usual one first. Left out: any, usually `json`. */
-  formats?(options: Options): readonly string[]
+  /** Names of the formats that it can carry, the usual one first. Left out or undefined: any, usually `json`. */
+  formats?(options: Options): readonly string[] | undefined
   limits(options: Options): SinkLimits
   /**
    * Makes what puts the receiver's envelope around an encoded event (a syslog header, say). It is put to use once
-   * for each event, when the page is read, so that what waits is the bytes to send. Framing belongs to `send`.
+   * for each event, when the page is read, so that what waits is the bytes to send. Framing belongs to `send`. Undefined: these
+   * options want none.
    */
-  frame?(options: Options, format: Format): Frame
+  frame?(options: Options, format: Format): Frame | undefined
   /** Parts of the options that `frame` depends on; destinations that agree in it share their bytes. */
   frameKey?(options: Options): string
   /** Throws `config_invalid` or `sink_misconfigured` where options contradict one another. */

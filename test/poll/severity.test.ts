@@ -37,11 +37,9 @@ test('levels begin at their borders, and no larger threat has a smaller severity
         const severity = severityOfThreat(threat, { medium, high, critical })
         expect(Number.isInteger(severity) && severity >= before && severity <= 10).toBe(true)
         before = severity
-        const level = levelOf(severity)
-        if (threat >= critical) expect(level).toBe('critical')
-        else if (threat >= high) expect(level).toBe('high')
-        else if (threat >= medium) expect(level).toBe('medium')
-        else if (threat > 0) expect(level).toBe('low')
+        const borders = [critical, high, medium, Number.MIN_VALUE]
+        const nth = borders.findIndex((border) => threat >= border)
+        expect(levelOf(severity)).toBe(['critical', 'high', 'medium', 'low'][nth] ?? 'informational')
       }
     }),
   )

@@ -170,6 +170,23 @@ test('of a batch that is taken in part, only what was not taken is sent again, a
   expect(stage.sends[1]?.sendId).toMatch(new RegExp(`^${batch.id}-[\\w-]{8}$`))
 })
 
+test('what is refused together with others is halved until the refused one is alone', async () => {
+  const confirmed: string[] = []
+  await using stage = await openStage((ids) => {
+    const half = ids.filter((id) => Number(id.slice(1)) % 2 === 0)
+    if (!half.includes('e4')) return void confirmed.push(...ids)
+    // A partition with the poisonous record refuses all of its records; the other takes its own.
+    confirmed.push(...ids.filter((id) => !half.includes(id)))
+    return half.map((id) => ({ index: ids.indexOf(id), error: new TailraceError('sink_refused_batch', 'too large') }))
+  })
+  const batch = await stage.commit(10)
+  await stage.outlets.relay(key, [batch], 'live')
+  await expect.poll(() => stage.owed()).toBe(0)
+  expect(Object.keys(await stage.dead())).toEqual([`soc/${batch.id}/4`])
+  const others = idsOf(10).filter((id) => id !== 'e4')
+  expect(confirmed.toSorted()).toEqual(others.toSorted())
+})
+
 test('each attempt to send the same records has the same id, and each part of a batch its own', async () => {
   await using stage = await openStage(
     (_, nth) => {

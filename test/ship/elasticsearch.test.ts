@@ -303,7 +303,7 @@ test('an event as action and document', () => {
   expect(linesOf(attack())).toEqual([{ create }, { '@timestamp': '2026-03-30T17:44:59.007Z', a: 1 }])
   expect(linesOf(attack(), {}, 'ecs')).toEqual([{ create }, { a: 1 }])
   expect(linesOf(attack({ time: NaN }))[1]).toEqual({ '@timestamp': '2026-03-30T17:45:01.000Z', a: 1 })
-  expect(elasticsearch.frame?.(optionsOf(elasticsearch, {}), json)(attack(), '{}')).toMatch(
+  expect(elasticsearch.frame?.(optionsOf(elasticsearch, {}), json)?.(attack(), '{}')).toMatch(
     /\n\{"@timestamp":"[^"]+"\}$/,
   )
   const own = { _index: 'logs-attacks.attack-acme_eu', _id: create._id }
@@ -313,7 +313,8 @@ test('an event as action and document', () => {
 test('events of the format ecs name the data stream that they go to by default', () => {
   const event = attack({ kind: 'vulnerability' })
   const encoded = ecs.compile({ root: 'waf', namespace: 'default', original: true, originalLimit: 1000 })(event)
-  const framed = elasticsearch.frame?.(optionsOf(elasticsearch, {}), { ...json, name: ecs.name })(event, encoded) ?? ''
+  const framed =
+    elasticsearch.frame?.(optionsOf(elasticsearch, {}), { ...json, name: ecs.name })?.(event, encoded) ?? ''
   const [action, document] = framed.split('\n')
   const { data_stream: named } = JSON.parse(document ?? '') as { data_stream: Record<string, string> }
   expect(document).toMatch(/^\{"@timestamp":"[^"]+",(?!.*"@timestamp")/)

@@ -48,7 +48,7 @@ test('CEF and LEEF have no tag, unless one is asked for', () => {
   const framed = (name: string, values: object) => {
     const options = optionsOf(syslog, { header: 'rfc3164', hostname: 'h.example', ...values })
     return syslog
-      .frame?.(options, { ...json, name })(attack(), 'CEF:0|')
+      .frame?.(options, { ...json, name })?.(attack(), 'CEF:0|')
       .slice(21)
   }
   expect(framed('json', {})).toBe('h.example tailrace: CEF:0|')

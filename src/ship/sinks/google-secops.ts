@@ -6,7 +6,6 @@ import { TailraceError } from '../../errors.ts'
 import type { SecurityEvent } from '../../event.ts'
 import { oneOf, text } from '../../option.ts'
 import { askAuthorized, forTokenHost, keepToken, requestToken } from '../access-token.ts'
-import { formats } from '../formats/all.ts'
 import { statusError } from '../http-answers.ts'
 import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http-exchange.ts'
 import { isoTime } from '../iso-time.ts'
@@ -66,17 +65,12 @@ export const googleSecOps = defineSink<SecOpsOptions>({
     scope: text('OAuth scope of the token.', { default: 'https://www.googleapis.com/auth/cloud-platform' }),
     ...httpSchema,
   },
-  formats: (options) => (options.import === 'udm' ? ['udm'] : formatNames()),
+  formats: (options) => (options.import === 'udm' ? ['udm'] : undefined),
   limits: () => ({ events: callEventsMax, bytes: callBytesMax - callEventsMax - aroundBytesMax }),
   frame: (options) => (options.import === 'udm' ? udmEvent : rawLog(options.namespace)),
   frameKey: (options) => JSON.stringify(options.import === 'udm' ? ['udm'] : ['raw', options.namespace]),
   open,
 })
-
-/** Any, `json` first. */
-function formatNames(): string[] {
-  return ['json', ...formats.map(({ name }) => name).filter((name) => name !== 'json')]
-}
 
 function udmEvent(_: SecurityEvent, encoded: string): string {
   return `{"udm":${encoded}}`

@@ -48,9 +48,9 @@ export const webhook = defineSink<WebhookOptions>({
     maxBytes: size('1000000b', 'Highest number of bytes of events in a request, before compression.', '1kb', '64mb'),
     ...httpSchema,
   },
-  formats: ({ body }) => jsonFirst(formats.filter((format) => body === 'ndjson' || isJson(format))),
+  formats: ({ body }) => (body === 'ndjson' ? undefined : jsonFirst(formats.filter(isJson))),
   limits: ({ maxEvents, maxBytes }) => ({ events: maxEvents, bytes: maxBytes }),
-  frame: ({ body }) => (body === 'cloudevents' ? cloudEvent : (_event, encoded) => encoded),
+  frame: ({ body }) => (body === 'cloudevents' ? cloudEvent : undefined),
   frameKey: ({ body }) => (body === 'cloudevents' ? body : ''),
   open,
 })
