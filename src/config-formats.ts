@@ -4,8 +4,8 @@ import convict from 'convict'
 import { parseDuration, parseSize, showDuration, showSize } from './quantity.ts'
 import { checkBaseUrl } from './service/instances.ts'
 import { parseRedisUrl } from './redis-url.ts'
-import { filterMistake } from './ship/filter.ts'
-import { redactionMistake } from './ship/redaction.ts'
+import { filterMistake } from './ship/select/filter.ts'
+import { redactionMistake } from './ship/select/redaction.ts'
 
 /** `eu=https://…,ru=https://…`, as an environment variable has it. */
 export function parseTable(text: string): Record<string, string> | undefined {

@@ -3,8 +3,8 @@
 
 import { streamNames, type StreamName } from './event.ts'
 import { count, duration, flag, oneOf, port, size, text, type Option } from './option.ts'
-import type { Filter } from './ship/filter.ts'
-import type { RedactedField } from './ship/redaction.ts'
+import type { Filter } from './ship/select/filter.ts'
+import type { RedactedField } from './ship/select/redaction.ts'
 
 /** Options and sections of them. */
 export interface Section {

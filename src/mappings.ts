@@ -3,7 +3,7 @@
 import { code, table } from './markdown.ts'
 import type { Format, MappingTable } from './ship/format.ts'
 import { formats as allFormats } from './ship/formats/all.ts'
-import { taxonomyTables } from './ship/taxonomy.ts'
+import { taxonomyTables } from './ship/fields/taxonomy.ts'
 
 /** Markdown. Depends on nothing but the formats: the same on every machine. */
 export function renderMappings(formats: readonly Format[] = allFormats): string {

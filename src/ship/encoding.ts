@@ -3,9 +3,9 @@
 
 import { createHmac, hash } from 'node:crypto'
 import type { Encoding, SecurityEvent, StreamName } from '../event.ts'
-import { compileFilter, type Filter } from './filter.ts'
+import { compileFilter, type Filter } from './select/filter.ts'
 import type { Format } from './format.ts'
-import { compileRedaction, type Redaction } from './redaction.ts'
+import { compileRedaction, type Redaction } from './select/redaction.ts'
 import type { SinkType } from './sink.ts'
 
 /** Everything that makes one destination's bytes differ from another's. */

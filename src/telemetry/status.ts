@@ -20,10 +20,24 @@ export interface StatusPicture {
   readonly uptimeSeconds: number
   readonly redis: { readonly state: string; readonly reason: string; readonly since: string } | null
   readonly config: ConfigStatus
+  /** The limit of requests, and what of it is used. */
+  readonly instances: readonly InstanceStatus[]
   readonly streams: readonly StreamStatus[]
   readonly destinations: readonly DestinationStatus[]
   /** The latest failures outside of turns and sends, newest first. */
-  readonly failures: readonly ErrorStatus[]
+  readonly failures: readonly FailureStatus[]
+}
+
+/** An instance of the service, over the last minute, as this replica sees it. */
+export interface InstanceStatus {
+  readonly instance: string
+  readonly requestsPerSecond: number
+  /** Those that were answered by anything but 2xx, or not at all, a minute. */
+  readonly failedPerMinute: number
+  /** `service.requestsPerSecond`: shared by all replicas behind a source address. Null: not known here. */
+  readonly limitPerSecond: number | null
+  /** When it last asked for a pause. */
+  readonly throttledAt: string | null
 }
 
 export interface ConfigStatus {
@@ -41,6 +55,8 @@ export interface StreamStatus {
   /** Known to be complete up to here, and how far that is behind the clock of the service. */
   readonly completeAt: string | null
   readonly watermarkAgeSeconds: number | null
+  /** From one look to the next, as configured. Null: not known here. */
+  readonly everySeconds: number | null
   readonly lastPass: PassStatus | null
   readonly eventsRead: number
   readonly eventsPerMinute: number
@@ -87,14 +103,23 @@ export interface ErrorStatus {
   readonly at: string
 }
 
+export interface FailureStatus extends ErrorStatus {
+  /** What was going on, in words. */
+  readonly during: string
+}
+
 export interface StatusOptions {
   readonly version: string
+  /** `service.requestsPerSecond`. */
+  readonly requestsPerSecond?: number
+  /** How often a stream is read, in milliseconds, as it is configured now. */
+  readonly everyMs?: (stream: StreamRef) => number | undefined
   /** Unix ms; for tests. */
   readonly now?: () => number
 }
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] }
-type StreamState = Changeable<Omit<StreamStatus, 'watermarkAgeSeconds' | 'eventsPerMinute' | 'pausedBy'>> & {
+type StreamState = Changeable<Omit<StreamStatus, 'watermarkAgeSeconds' | 'everySeconds' | 'eventsPerMinute' | 'pausedBy'>> & {
   /** The watermark by our own clock, Unix ms. */
   markAt: number | null
   readonly rate: Rate
@@ -102,14 +127,24 @@ type StreamState = Changeable<Omit<StreamStatus, 'watermarkAgeSeconds' | 'events
 }
 type DestinationPicture = Changeable<Omit<DestinationStatus, 'eventsPerMinute'>> & { readonly rate: Rate }
 
+interface InstanceState {
+  readonly instance: string
+  readonly requests: Rate
+  readonly failed: Rate
+  throttledAt: number | null
+}
+
+const instancesMax = 1_000
 const streamsMax = 20_000
 const destinationsMax = 1_000
 const failuresMax = 20
 
-export function createStatus({ version, now = Date.now }: StatusOptions): Status {
+export function createStatus(options: StatusOptions): Status {
+  const { version, now = Date.now } = options
   const startedAt = now()
   const keep: Keep = {
     now,
+    instance: remember(instancesMax, ({ instance }: { instance: string }) => newInstance(instance, now)),
     stream: remember(streamsMax, ({ tenant, stream }: StreamRef) => newStream(tenant, stream, now)),
     destination: remember(destinationsMax, ({ destination }: { destination: string }) =>
       newDestination(destination, now),
@@ -126,7 +161,8 @@ export function createStatus({ version, now = Date.now }: StatusOptions): Status
       uptimeSeconds: Math.round((now() - startedAt) / 1_000),
       redis: keep.redis,
       config: keep.config,
-      streams: keep.stream.all().map((state) => streamStatus(state, now())),
+      instances: keep.instance.all().map((state) => instanceStatus(state, options, now() - startedAt)),
+      streams: keep.stream.all().map((state) => streamStatus(state, options, now())),
       destinations: keep.destination
         .all()
         .map(({ rate, ...state }) => ({ ...state, eventsPerMinute: rate.perMinute() })),
@@ -137,11 +173,12 @@ export function createStatus({ version, now = Date.now }: StatusOptions): Status
 
 interface Keep {
   readonly now: () => number
+  readonly instance: Remembered<{ instance: string }, InstanceState>
   readonly stream: Remembered<StreamRef, StreamState>
   readonly destination: Remembered<{ destination: string }, DestinationPicture>
   redis: StatusPicture['redis']
   config: ConfigStatus
-  failures: ErrorStatus[]
+  failures: FailureStatus[]
 }
 
 interface Remembered<Ref, State> {
@@ -169,6 +206,10 @@ function remember<Ref extends object, State>(most: number, make: (ref: Ref) => S
   }
 }
 
+function newInstance(instance: string, now: () => number): InstanceState {
+  return { instance, requests: createRate(now), failed: createRate(now), throttledAt: null }
+}
+
 function newStream(tenant: string, stream: StreamName, now: () => number): StreamState {
   const nothing = { completeAt: null, lastPass: null, lastError: null, lastGap: null, markAt: null }
   return { tenant, stream, ...nothing, eventsRead: 0, failures: 0, gaps: 0, pausedBy: new Set(), rate: createRate(now) }
@@ -181,9 +222,28 @@ function newDestination(destination: string, now: () => number): DestinationPict
   return { destination, ...unknown, ...nothing, ...zero, rate: createRate(now) }
 }
 
-function streamStatus({ markAt, rate, pausedBy, ...state }: StreamState, now: number): StreamStatus {
+/** Of a run that is younger than a minute, the rate is over its age. */
+function instanceStatus(state: InstanceState, options: StatusOptions, ageMs: number): InstanceStatus {
+  const { instance, requests, failed, throttledAt } = state
+  const seconds = Math.min(60, Math.max(5, ageMs / 1_000))
+  return {
+    instance,
+    requestsPerSecond: Math.round((10 * requests.perMinute()) / seconds) / 10,
+    failedPerMinute: failed.perMinute(),
+    limitPerSecond: options.requestsPerSecond ?? null,
+    throttledAt: throttledAt === null ? null : isoTime(throttledAt),
+  }
+}
+
+function streamStatus(
+  { markAt, rate, pausedBy, ...state }: StreamState,
+  { everyMs }: StatusOptions,
+  now: number,
+): StreamStatus {
+  const every = everyMs?.(state)
   return {
     ...state,
+    everySeconds: every === undefined ? null : every / 1_000,
     watermarkAgeSeconds: markAt === null ? null : Math.max(0, Math.round((now - markAt) / 1_000)),
     eventsPerMinute: rate.perMinute(),
     pausedBy: [...pausedBy],
@@ -202,8 +262,14 @@ type DaemonFact = 'configApplied' | 'configRefused' | 'destinationRemoved' | 'st
 
 function readFacts(keep: Keep): Pick<Report, ReadFact> {
   return {
-    requestAnswered: () => undefined,
-    instanceThrottled: () => undefined,
+    requestAnswered({ instance, status }) {
+      const state = keep.instance.of({ instance })
+      state.requests.add(1)
+      if (status < 200 || status > 299) state.failed.add(1)
+    },
+    instanceThrottled({ instance }) {
+      keep.instance.of({ instance }).throttledAt = keep.now()
+    },
     passGivenUp: () => undefined,
     pageCommitted(fact) {
       const state = keep.stream.of(fact)
@@ -286,8 +352,8 @@ function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
     redisChanged({ state, reason }) {
       keep.redis = { state, reason: scrub(reason), since: isoTime(keep.now()) }
     },
-    failed({ error }) {
-      keep.failures = [errorStatus(error, keep.now()), ...keep.failures].slice(0, failuresMax)
+    failed({ error, during }) {
+      keep.failures = [{ ...errorStatus(error, keep.now()), during: scrub(during) }, ...keep.failures].slice(0, failuresMax)
     },
   }
 }

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { sentinelColumns } from '../../src/ship/sentinel-row.ts'
+import { sentinelColumns } from '../../src/ship/wire/sentinel-row.ts'
 import { sentinel } from '../../src/ship/sinks/sentinel.ts'
 import { optionsOf } from '../ship/options.ts'
 

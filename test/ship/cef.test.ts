@@ -17,7 +17,7 @@ import type {
   VulnerabilityBody,
 } from '../../src/event.ts'
 import { cef } from '../../src/ship/formats/cef.ts'
-import { attackTypeOf, classIdOf, classToken, nameOf, outcomeOf, product } from '../../src/ship/taxonomy.ts'
+import { attackTypeOf, classIdOf, classToken, nameOf, outcomeOf, product } from '../../src/ship/fields/taxonomy.ts'
 import { eventsEach, faultsOf, hasChecker } from './conformance.ts'
 import { encoderOf } from './encoder.ts'
 import { attack, condition, gap, heartbeat, rule, vulnerability } from './typical.ts'

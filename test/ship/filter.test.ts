@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileFilter, filterMistake, type Filter, type Rule } from '../../src/ship/filter.ts'
+import { compileFilter, filterMistake, type Filter, type Rule } from '../../src/ship/select/filter.ts'
 import { attack } from './events.ts'
 import { hostileEvent, hostileText } from './hostile.ts'
 

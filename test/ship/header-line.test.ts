@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { putHeaderLine, takeHeaderLine } from '../../src/ship/header-line.ts'
+import { putHeaderLine, takeHeaderLine } from '../../src/ship/wire/header-line.ts'
 import { compileTemplate, plainName } from '../../src/ship/template.ts'
 
 test('header and record come back as they were', () => {

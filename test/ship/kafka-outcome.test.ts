@@ -9,7 +9,7 @@ import {
 } from '@platformatic/kafka'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { unanswered, untakenOf } from '../../src/ship/kafka-outcome.ts'
+import { unanswered, untakenOf } from '../../src/ship/wire/kafka-outcome.ts'
 
 const topic = 't'
 const names = protocolErrorsCodesById as Readonly<Record<number, string>>

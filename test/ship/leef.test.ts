@@ -12,7 +12,7 @@ import type {
   VulnerabilityBody,
 } from '../../src/event.ts'
 import { leef } from '../../src/ship/formats/leef.ts'
-import { attackTypeOf, classIdOf, outcomeOf, product } from '../../src/ship/taxonomy.ts'
+import { attackTypeOf, classIdOf, outcomeOf, product } from '../../src/ship/fields/taxonomy.ts'
 import { eventsEach, faultsOf, hasChecker } from './conformance.ts'
 import { encoderOf } from './encoder.ts'
 import { bodyOf, isAddress, json, listOfSources, valuesOf } from './flat-values.ts'

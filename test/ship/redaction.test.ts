@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { SecurityEvent } from '../../src/event.ts'
 import { json } from '../../src/ship/formats/json.ts'
-import { compileRedaction, redactionMistake, type RedactedField } from '../../src/ship/redaction.ts'
+import { compileRedaction, redactionMistake, type RedactedField } from '../../src/ship/select/redaction.ts'
 import { attack } from './events.ts'
 import { hostileEvent } from './hostile.ts'
 

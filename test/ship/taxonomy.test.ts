@@ -10,7 +10,7 @@ import {
   nameOf,
   outcomeOf,
   taxonomyTables,
-} from '../../src/ship/taxonomy.ts'
+} from '../../src/ship/fields/taxonomy.ts'
 import { hostileEvent, hostileText } from './hostile.ts'
 import { attack, condition, gap, heartbeat, rule, vulnerability } from './typical.ts'
 

@@ -5,10 +5,10 @@ import type { SecurityEvent } from '../../event.ts'
 import { oneOf, text } from '../../option.ts'
 import { defineFormat } from '../format.ts'
 import type { MappingTable } from '../format.ts'
-import { compileClean, replacedCharacters, trimmed } from '../one-line-text.ts'
-import { compilePairs, pairTables } from '../pairs.ts'
-import type { Key, Keys } from '../pairs.ts'
-import { classIdOf, classToken, nameOf, product, typeOf } from '../taxonomy.ts'
+import { compileClean, replacedCharacters, trimmed } from '../fields/one-line-text.ts'
+import { compilePairs, pairTables } from '../fields/pairs.ts'
+import type { Key, Keys } from '../fields/pairs.ts'
+import { classIdOf, classToken, nameOf, product, typeOf } from '../fields/taxonomy.ts'
 
 /** Of a key of our own. The standard's own keys have their own limits. */
 const textMax = 1023

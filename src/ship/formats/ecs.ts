@@ -1,9 +1,9 @@
 // Elastic Common Schema 9.4.0 (elastic/ecs, generated/ecs/ecs_flat.yml): one document an event.
 
 import { flag, size } from '../../option.ts'
-import { ecsTables } from '../ecs-fields.ts'
-import { eventWriter, mapTables, mappingTable } from '../event-tables.ts'
-import type { EventTables } from '../event-tables.ts'
+import { ecsTables } from '../fields/ecs-fields.ts'
+import { eventWriter, mapTables, mappingTable } from '../fields/event-tables.ts'
+import type { EventTables } from '../fields/event-tables.ts'
 import { defineFormat } from '../format.ts'
 
 interface EcsOptions {

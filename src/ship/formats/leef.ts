@@ -3,10 +3,10 @@
 import { oneOf, text } from '../../option.ts'
 import { defineFormat } from '../format.ts'
 import type { MappingTable } from '../format.ts'
-import { compileClean, replacedCharacters, replacement, trimmed } from '../one-line-text.ts'
-import { compilePairs, pairTables } from '../pairs.ts'
-import type { Keys } from '../pairs.ts'
-import { classIdOf, product } from '../taxonomy.ts'
+import { compileClean, replacedCharacters, replacement, trimmed } from '../fields/one-line-text.ts'
+import { compilePairs, pairTables } from '../fields/pairs.ts'
+import type { Keys } from '../fields/pairs.ts'
+import { classIdOf, product } from '../fields/taxonomy.ts'
 
 /** LEEF limits few values; receivers limit the message (QRadar: 4096 bytes over TCP unless told otherwise). */
 const textMax = 1023

@@ -1,10 +1,10 @@
 // Open Cybersecurity Schema Framework 1.8.0: attacks and incidents as Detection Findings, and so on.
 
 import { flag, oneOf, size } from '../../option.ts'
-import { eventWriter, mapTables, mappingTable } from '../event-tables.ts'
+import { eventWriter, mapTables, mappingTable } from '../fields/event-tables.ts'
 import { defineFormat } from '../format.ts'
-import type { Row } from '../json-writer.ts'
-import { ocsfTables } from '../ocsf-fields.ts'
+import type { Row } from '../fields/json-writer.ts'
+import { ocsfTables } from '../fields/ocsf-fields.ts'
 
 const notes = [
   'Classes: attacks and incidents are Detection Findings (2004) with the profile `security_control`, incidents with ' +

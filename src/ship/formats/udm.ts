@@ -1,10 +1,10 @@
 // Google SecOps' unified data model: one event an event, as `events:import` takes it in `udm`.
 
 import { flag, size } from '../../option.ts'
-import { eventWriter, mapTables, mappingTable } from '../event-tables.ts'
+import { eventWriter, mapTables, mappingTable } from '../fields/event-tables.ts'
 import { defineFormat } from '../format.ts'
-import type { Row } from '../json-writer.ts'
-import { udmTables } from '../udm-fields.ts'
+import type { Row } from '../fields/json-writer.ts'
+import { udmTables } from '../fields/udm-fields.ts'
 
 const notes = [
   'Types: attacks and incidents with a source address and a host are `NETWORK_HTTP`, vulnerabilities with a host ' +

@@ -5,7 +5,7 @@ import { open as openFile, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { TailraceError, type ErrorCode } from '../../errors.ts'
 import { allTaken, defineSink, type Sink } from '../sink.ts'
-import { lines } from '../stream-framing.ts'
+import { lines } from '../stream/stream-framing.ts'
 
 export interface FileOptions {
   readonly path: string

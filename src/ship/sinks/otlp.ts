@@ -3,12 +3,12 @@
 import { TailraceError } from '../../errors.ts'
 import { count, flag, size, text } from '../../option.ts'
 import { version } from '../../version.ts'
-import { asObject, parseObject, wordsOf } from '../answer-text.ts'
-import { statusError } from '../http-answers.ts'
-import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http-exchange.ts'
-import { headerSchema, headerSecrets, readHeaders, type HeaderOptions } from '../http-headers.ts'
-import { jsonList } from '../json-list.ts'
-import { logRecord, textAttributes } from '../otlp-record.ts'
+import { asObject, parseObject, wordsOf } from '../http/answer-text.ts'
+import { statusError } from '../http/answers.ts'
+import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http/exchange.ts'
+import { headerSchema, headerSecrets, readHeaders, type HeaderOptions } from '../http/headers.ts'
+import { jsonList } from '../http/json-list.ts'
+import { logRecord, textAttributes } from '../wire/otlp-record.ts'
 import { allTaken, defineSink, type Sink, type Untaken } from '../sink.ts'
 
 export interface OtlpOptions extends HttpOptions, HeaderOptions {

@@ -3,13 +3,13 @@
 import { hash, randomUUID } from 'node:crypto'
 import { TailraceError } from '../../errors.ts'
 import { flag, oneOf, text } from '../../option.ts'
-import { askAuthorized, forTokenHost, keepToken, requestToken } from '../access-token.ts'
+import { askAuthorized, forTokenHost, keepToken, requestToken } from '../http/access-token.ts'
 import { isJson } from '../format.ts'
-import { statusError } from '../http-answers.ts'
-import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http-exchange.ts'
-import { jsonList } from '../json-list.ts'
+import { statusError } from '../http/answers.ts'
+import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http/exchange.ts'
+import { jsonList } from '../http/json-list.ts'
 import { requireOptions } from '../required-options.ts'
-import { sentinelRow } from '../sentinel-row.ts'
+import { sentinelRow } from '../wire/sentinel-row.ts'
 import { allTaken, defineSink, type Sink } from '../sink.ts'
 
 export interface SentinelOptions extends HttpOptions {

@@ -7,12 +7,12 @@ import { TailraceError } from '../../errors.ts'
 import type { SecurityEvent } from '../../event.ts'
 import { count, duration, flag, oneOf, size, text, type Option } from '../../option.ts'
 import { isJson, type Format } from '../format.ts'
-import { untilAcknowledged } from '../hec-acknowledgement.ts'
-import { hecAckDisabled, hecCode, hecError, hecHealthy, readAcknowledged, readOutcome } from '../hec-answers.ts'
-import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http-exchange.ts'
+import { untilAcknowledged } from '../wire/hec-acknowledgement.ts'
+import { hecAckDisabled, hecCode, hecError, hecHealthy, readAcknowledged, readOutcome } from '../wire/hec-answers.ts'
+import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http/exchange.ts'
 import { checkName, compileName, isConstant, show, type Placeholder } from '../name-template.ts'
 import { allTaken, defineSink, type Frame, type Sink } from '../sink.ts'
-import { lines } from '../stream-framing.ts'
+import { lines } from '../stream/stream-framing.ts'
 
 export interface SplunkHecOptions extends HttpOptions {
   readonly url: string

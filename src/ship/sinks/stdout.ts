@@ -3,7 +3,7 @@
 import type { Writable } from 'node:stream'
 import { TailraceError } from '../../errors.ts'
 import { allTaken, defineSink, type Sink } from '../sink.ts'
-import { lines } from '../stream-framing.ts'
+import { lines } from '../stream/stream-framing.ts'
 
 export const stdout = defineSink<object>({
   name: 'stdout',

@@ -3,16 +3,16 @@
 import type { Buffer } from 'node:buffer'
 import { TailraceError } from '../../errors.ts'
 import { count, flag, oneOf, size, text } from '../../option.ts'
-import { cloudEvent, cloudEventsBatch } from '../cloud-events.ts'
+import { cloudEvent, cloudEventsBatch } from '../wire/cloud-events.ts'
 import { isJson } from '../format.ts'
 import { formats } from '../formats/all.ts'
-import { statusError } from '../http-answers.ts'
-import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http-exchange.ts'
-import { headerSchema, headerSecrets, readHeaders, type HeaderOptions } from '../http-headers.ts'
-import { jsonList } from '../json-list.ts'
+import { statusError } from '../http/answers.ts'
+import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http/exchange.ts'
+import { headerSchema, headerSecrets, readHeaders, type HeaderOptions } from '../http/headers.ts'
+import { jsonList } from '../http/json-list.ts'
 import { allTaken, defineSink, type SendContext, type Sink } from '../sink.ts'
-import { lines } from '../stream-framing.ts'
-import { readSigner } from '../webhook-signature.ts'
+import { lines } from '../stream/stream-framing.ts'
+import { readSigner } from '../wire/webhook-signature.ts'
 
 const bodies = ['ndjson', 'json-array', 'cloudevents'] as const
 
