@@ -3,6 +3,8 @@
 import type { Action, EventBody, SecurityEvent, ServiceRecord, SeverityBorders, StreamName } from '../event.ts'
 import { eventId, identityKey, recordTexts } from './digest.ts'
 import type { Entry } from './pager.ts'
+import { within } from './replay.ts'
+import type { ReplayTerms } from './replay.ts'
 import type { Stream } from './stream.ts'
 
 /** What is known of an identity. `version` and `identity` are digests; see digest.ts. */
@@ -35,6 +37,8 @@ export interface Reader {
 
 export interface Changes {
   readonly events: readonly SecurityEvent[]
+  /** Delivered before, and now again; oldest first. They have no sequence of their own: that of the latest event. */
+  readonly replayed: readonly SecurityEvent[]
   readonly seen: readonly KnownChange[]
   /** Inventories: what is kept of each changed record, for the day on which it has gone. */
   readonly last: readonly (readonly [identity: string, record: Buffer | null])[]
@@ -57,6 +61,8 @@ export interface ChangeContext {
   readonly observedTime: number
   /** Null: a timeline, marked by time. */
   readonly inventory: number | null
+  /** Absent or null: nothing is delivered again. */
+  readonly replay?: ReplayTerms | null
 }
 
 /** What is kept of a record for its last event. */
@@ -100,6 +106,7 @@ export function changesOf(
   const events: SecurityEvent[] = []
   const last: [string, Buffer | null][] = []
   const createdTimes: number[] = []
+  const replayed: SecurityEvent[] = []
   const counts = { created: 0, updated: 0, closed: 0, known: 0 }
   for (let i = records.length - 1; i >= 0; i--) {
     const read = records[i]
@@ -110,6 +117,12 @@ export function changesOf(
     if (action === null && before) {
       counts.known += 1
       if (before.mark !== mark) now.set(read.key, { ...before, mark })
+      replay(read, before.revision, replayed, context)
+      continue
+    }
+    if (!before && isForgotten(read, context)) {
+      counts.known += 1
+      replay(read, 1, replayed, context)
       continue
     }
     const revision = (before?.revision ?? 0) + 1
@@ -120,7 +133,7 @@ export function changesOf(
     events.push(eventOf(read, { action: action ?? 'updated', revision, nth: events.length + 1 }, context))
     if (stream.reading !== 'timeline') last.push([read.key, lastOf(read)])
   }
-  return { events, seen: [...now].map(([identity, seen]) => ({ identity, ...seen })), last, counts, createdTimes }
+  return { events, replayed, seen: [...now].map(([identity, seen]) => ({ identity, ...seen })), last, counts, createdTimes }
 }
 
 /** Events for identities that have gone from an inventory. */
@@ -170,6 +183,19 @@ export function streamEvent(
     record: {},
     recordJson: '{}',
   }
+}
+
+/** With the revision and version that it had, and so with its id. */
+function replay(read: ReadRecord, revision: number, replayed: SecurityEvent[], context: ChangeContext): void {
+  const terms = context.replay
+  if (!terms || !within(read.time, terms.range)) return
+  const event = eventOf(read, { action: revision === 1 ? 'created' : 'updated', revision, nth: 0 }, context)
+  if (terms.tail.has(event.id) || replayed.some(({ id }) => id === event.id)) return
+  replayed.push({ ...event, replayed: true })
+}
+
+function isForgotten(read: ReadRecord, { replay: terms, inventory }: ChangeContext): boolean {
+  return terms != null && inventory === null && read.time < terms.forgottenBelow && within(read.time, terms.range)
 }
 
 function actionOf(before: Known | undefined, version: string): 'created' | 'updated' | null {

@@ -3,6 +3,8 @@
 import { randomBytes } from 'node:crypto'
 import { pagers, top } from './pager.ts'
 import type { Cursor, Entry, Pager } from './pager.ts'
+import { beginWalk } from './replay.ts'
+import type { Replay, ReplayWalk } from './replay.ts'
 
 /**
  * - `live`: from the watermark less the overlap; moves the watermark
@@ -39,6 +41,8 @@ export interface Pass {
   readonly bytes: number
   /** An inventory's second half: looking for what is missing. The scan's cursor. */
   readonly missing: string | null
+  /** What it delivers again. Undefined in a pass that an earlier version has begun. */
+  readonly replay?: ReplayWalk | null
   /** Unix milliseconds by Redis' clock, for the duration only. */
   readonly begunAt: number
 }
@@ -68,7 +72,13 @@ export interface Lore {
 export function beginPass(
   purpose: Purpose,
   range: { readonly from: number | null; readonly to: number | null },
-  options: { readonly fullFrom: number; readonly limit: number; readonly keyset: boolean; readonly now: number },
+  options: {
+    readonly fullFrom: number
+    readonly limit: number
+    readonly keyset: boolean
+    readonly now: number
+    readonly replay?: Replay | undefined
+  },
 ): Pass {
   const pager = options.keyset ? 'keyset' : 'offsets'
   return {
@@ -88,6 +98,7 @@ export function beginPass(
     longest: 0,
     bytes: 0,
     missing: null,
+    replay: beginWalk(options.replay),
     begunAt: options.now,
   }
 }

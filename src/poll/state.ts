@@ -1,8 +1,10 @@
 // What a stream remembers between turns, and what it should do next. Kept beside the seen set and committed
 // with it, so that the pass, the watermark and what has been seen can never disagree.
 
+import type { GapBody } from '../event.ts'
 import { beginPass } from './pass.ts'
 import type { Lore, Pass } from './pass.ts'
+import type { EndedReplay, Hole } from './replay.ts'
 import type { Stream, TimeRange } from './stream.ts'
 
 /** How a tenant wants a stream to be read. Durations in milliseconds. */
@@ -14,6 +16,8 @@ export interface Rhythm {
   readonly pageSize: number
   readonly reconcileEveryMs: number
   readonly reconcileWindowMs: number
+  /** From one heartbeat event to the next; 0 or left out: none. */
+  readonly heartbeatMs?: number
 }
 
 /** Times are Unix seconds by the service's clock. */
@@ -36,7 +40,13 @@ export interface PollState extends Lore {
   readonly live: Pass | null
   readonly deep: Pass | null
   /** Ranges in the past that are still to be read. */
-  readonly holes: readonly TimeRange[]
+  readonly holes: readonly Hole[]
+  /** The last back-fills that have ended. */
+  readonly replays: readonly EndedReplay[]
+  /** What is to be declared as not read: somebody has moved the watermark forward. Unix milliseconds. */
+  readonly gaps: readonly GapBody[]
+  /** When the last heartbeat event was made (Unix milliseconds), and its sequence. */
+  readonly heartbeat: { readonly at: number; readonly sequence: number } | null
   /** The most, in seconds, by which a record came late. */
   readonly latest: number
 }
@@ -50,7 +60,7 @@ export interface Trouble {
   readonly message: string
 }
 
-const unborn: PollState = {
+export const unborn: PollState = {
   v: 1,
   sequence: 0,
   watermark: null,
@@ -64,6 +74,9 @@ const unborn: PollState = {
   live: null,
   deep: null,
   holes: [],
+  replays: [],
+  gaps: [],
+  heartbeat: null,
   latest: 0,
 }
 
@@ -91,15 +104,20 @@ export function bornAt(
 ): PollState {
   const start = date - seconds(rhythm.startMs)
   const overlap = seconds(rhythm.overlapMs)
-  const holes = stream.ranges && start < date - overlap ? [{ from: start, to: date - overlap }] : []
+  const past = stream.ranges && start < date - overlap ? [{ from: start, to: date - overlap }] : []
   const reconciledAt = stream.ranges ? date : null
+  // Back-fills may have been asked for before.
+  const holes = [...past, ...state.holes]
   return { ...state, watermark: Math.max(start, date - overlap), reconciledAt, holes }
 }
 
 /** The pass that a stream should begin now, on its live lane. */
 export function beginLive(stream: Stream, rhythm: Rhythm, state: PollState, now: number): Pass {
   const options = { limit: rhythm.pageSize, now }
-  if (stream.reading === 'inventory') return beginPass('inventory', open, { ...options, fullFrom: 0, keyset: false })
+  if (stream.reading === 'inventory') {
+    const replay = state.holes[0]?.replay
+    return beginPass('inventory', open, { ...options, fullFrom: 0, keyset: false, replay })
+  }
   const watermark = state.watermark ?? 0
   const overlap = seconds(rhythm.overlapMs)
   // A quarter of the overlap between two full walks: what comes late by up to three quarters is caught.
@@ -114,10 +132,13 @@ export function beginDeep(stream: Stream, rhythm: Rhythm, state: PollState, now:
   if (stream.reading === 'inventory' || at === null) return null
   const options = { limit: rhythm.pageSize, fullFrom: 0, now }
   const [hole] = state.holes
-  if (hole && stream.ranges) return beginPass('backfill', hole, { ...options, keyset: rangesOf(stream, state) })
+  const replay = hole?.replay
+  if (hole && stream.ranges) return beginPass('backfill', hole, { ...options, keyset: rangesOf(stream, state), replay })
   const due = state.reconciledAt === null || at - state.reconciledAt >= seconds(rhythm.reconcileEveryMs)
   if (stream.reading === 'both')
-    return due || state.inventories === 0 ? beginPass('inventory', open, { ...options, keyset: false }) : null
+    return due || replay || state.inventories === 0
+      ? beginPass('inventory', open, { ...options, keyset: false, replay })
+      : null
   if (!due) return null
   const range = { from: at - seconds(rhythm.reconcileWindowMs), to: null }
   return beginPass('reconcile', range, { ...options, keyset: rangesOf(stream, state) })

@@ -121,8 +121,8 @@ describe.skipIf(!hasKcat)('with kcat', () => {
     const untaken = await sink.send(records(...identities), batch, patient)
     const expected = identities.flatMap((name, index) => (Number(places.get(`of ${name}`)) >= 2 ? [index] : []))
     expect(untaken.map(({ index }) => index)).toEqual(expected)
-    // Of many in one partition nobody knows which is too large: they must not die for it.
-    expect(new Set(untaken.map(({ error }) => error.remedy))).toEqual(new Set(['retry']))
+    // Of many in one partition nobody knows which is too large: they are halved until one is alone.
+    expect(new Set(untaken.map(({ error }) => error.remedy))).toEqual(new Set(['retry', 'split']))
     broker.state.mode = { codeOf: (partition) => (partition === places.get('of i0') ? 10 : 0) }
     const stranger = identities.find((name) => places.get(`of ${name}`) !== places.get('of i0')) ?? ''
     const [alone] = await sink.send(records(stranger, 'i0'), batch, patient)
