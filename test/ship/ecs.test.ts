@@ -1,8 +1,7 @@
 // Documents of the Elastic Common Schema.
 
-import { Buffer } from 'node:buffer'
 import { expect, test } from 'vitest'
-import type { AttackBody, Kind, RuleBody, SecurityEvent, VulnerabilityBody } from '../../src/event.ts'
+import type { AttackBody, RuleBody, SecurityEvent, VulnerabilityBody } from '../../src/event.ts'
 import { ecs } from '../../src/ship/formats/ecs.ts'
 import { version } from '../../src/version.ts'
 import { attack } from './events.ts'
@@ -16,11 +15,10 @@ import {
   incident,
   joined,
   loadCheck,
-  mappedPaths,
   parsed,
-  pathsOf,
   perAction,
   rule,
+  testStructured,
   textAt,
   vulnerability,
   wrong,
@@ -425,61 +423,7 @@ test('a heartbeat', () => {
   })
 })
 
-test('the mapping has every path that is written, and every path of it is written for some event', () => {
-  const seen = new Map<Kind, Set<string>>()
-  const note = (event: SecurityEvent, line: string): void => {
-    const own = seen.get(event.kind) ?? new Set<string>()
-    seen.set(event.kind, own)
-    for (const path of pathsOf(JSON.parse(line), ['labels'])) own.add(path)
-  }
-  const full = compiled(ecs, { original: true })
-  const typical = [attack(), incident(), vulnerability(), rule(), condition(), gap(), heartbeat()]
-  for (const event of typical) {
-    const long = { ...event, tenant: '€'.repeat(40_000), labels: { site: 'berlin' } }
-    for (const one of [event, long]) note(one, full(one))
-  }
-  for (const event of [attack(), incident()]) {
-    const stuffing = { ...event, body: { ...event.body, type: 'credential_stuffing' } }
-    note(stuffing, full(stuffing))
-  }
-  eachHostile(200, full, (events, lines) => {
-    for (const [n, event] of events.entries()) note(event, lines[n] ?? '')
-  })
-  for (const [kind, paths] of seen) {
-    expect([kind, [...paths].toSorted()]).toEqual([kind, [...mappedPaths(ecs, kind)].toSorted()])
-  }
-})
-
-test('what is longer than a field may be is cut between characters, and named', () => {
-  const path = `/${'😀'.repeat(10_000)}`
-  const usual = attack()
-  const document = parsed(encode({ ...usual, body: { ...usual.body, path } }))
-  const written = textAt(document, 'url.path')
-  expect(Buffer.byteLength(written)).toBeLessThanOrEqual(32_766)
-  expect(Buffer.byteLength(written)).toBeGreaterThan(32_760)
-  expect(path.startsWith(written)).toBe(true)
-  expect(written.isWellFormed()).toBe(true)
-  expect(at(document, 'waf.cut')).toEqual(['url.path'])
-})
-
-test('lists are cut after a hundred elements, and named', () => {
-  const usual = attack()
-  const sources = Array.from({ length: 150 }, (_, n) => ({ ip: `192.0.2.${n}`, country: null, count: 1 }))
-  const document = parsed(encode({ ...usual, body: { ...usual.body, sources } }))
-  expect(at(document, 'related.ip')).toHaveLength(100)
-  expect(textAt(document, 'waf.cut')).toContain('related.ip')
-})
-
-test('the original is bounded, and can be left out', () => {
-  const long = attack({ recordJson: `{"a":"${'x'.repeat(3000)}"}` })
-  const bounded = compiled(ecs, { original: true, originalLimit: 1024 })
-  expect(textAt(parsed(bounded(long)), 'event.original')).toBe(long.recordJson.slice(0, 1024))
-  expect(textAt(parsed(bounded(long)), 'waf.cut')).toContain('event.original')
-  const without = compiled(ecs, { original: false })
-  expect(without(long)).not.toContain('xxx')
-  const whole = compiled(ecs, { original: true })
-  expect(at(parsed(whole(long)), 'event.original')).toBe(long.recordJson)
-})
+testStructured(ecs, { path: 'url.path', cut: 'waf.cut', list: 'related.ip', original: 'event.original' })
 
 test('hostile events are one well-formed line each, with their own values in their own places', async () => {
   const check = await loadCheck()

@@ -1,8 +1,7 @@
 // Events of the Open Cybersecurity Schema Framework.
 
-import { Buffer } from 'node:buffer'
 import { expect, test } from 'vitest'
-import type { AttackBody, Kind, SecurityEvent } from '../../src/event.ts'
+import type { AttackBody, SecurityEvent } from '../../src/event.ts'
 import { ocsf } from '../../src/ship/formats/ocsf.ts'
 import { version } from '../../src/version.ts'
 import { attack } from './events.ts'
@@ -16,11 +15,10 @@ import {
   incident,
   joined,
   loadCheck,
-  mappedPaths,
   parsed,
-  pathsOf,
   perAction,
   rule,
+  testStructured,
   textAt,
   vulnerability,
   wrong,
@@ -574,61 +572,7 @@ test('a heartbeat', () => {
   })
 })
 
-test('the mapping has every path that is written, and every path of it is written for some event', () => {
-  const seen = new Map<Kind, Set<string>>()
-  const note = (event: SecurityEvent, line: string): void => {
-    const own = seen.get(event.kind) ?? new Set<string>()
-    seen.set(event.kind, own)
-    for (const path of pathsOf(JSON.parse(line), [])) own.add(path)
-  }
-  const full = compiled(ocsf, { original: true })
-  const typical = [attack(), incident(), vulnerability(), rule(), condition(), gap(), heartbeat()]
-  for (const event of typical) {
-    const long = { ...event, tenant: '€'.repeat(40_000), labels: { site: 'berlin' } }
-    for (const one of [event, long]) note(one, full(one))
-  }
-  for (const event of [attack(), incident()]) {
-    const stuffing = { ...event, body: { ...event.body, type: 'credential_stuffing' } }
-    note(stuffing, full(stuffing))
-  }
-  eachHostile(200, full, (events, lines) => {
-    for (const [n, event] of events.entries()) note(event, lines[n] ?? '')
-  })
-  for (const [kind, paths] of seen) {
-    expect([kind, [...paths].toSorted()]).toEqual([kind, [...mappedPaths(ocsf, kind)].toSorted()])
-  }
-})
-
-test('what is longer than a field may be is cut between characters, and named', () => {
-  const path = `/${'😀'.repeat(10_000)}`
-  const usual = attack()
-  const document = parsed(encode({ ...usual, body: { ...usual.body, path } }))
-  const written = textAt(document, 'evidences[].url.path')
-  expect(Buffer.byteLength(written)).toBeLessThanOrEqual(32_766)
-  expect(Buffer.byteLength(written)).toBeGreaterThan(32_760)
-  expect(path.startsWith(written)).toBe(true)
-  expect(written.isWellFormed()).toBe(true)
-  expect(at(document, 'metadata.debug')).toEqual(['cut: evidences[].url.path'])
-})
-
-test('lists are cut after a hundred elements, and named', () => {
-  const usual = attack()
-  const sources = Array.from({ length: 150 }, (_, n) => ({ ip: `192.0.2.${n}`, country: null, count: 1 }))
-  const document = parsed(encode({ ...usual, body: { ...usual.body, sources } }))
-  expect(at(document, 'evidences')).toHaveLength(100)
-  expect(textAt(document, 'metadata.debug')).toContain('evidences')
-})
-
-test('the original is bounded, and can be left out', () => {
-  const long = attack({ recordJson: `{"a":"${'x'.repeat(3000)}"}` })
-  const bounded = compiled(ocsf, { original: true, originalLimit: 1024 })
-  expect(textAt(parsed(bounded(long)), 'raw_data')).toBe(long.recordJson.slice(0, 1024))
-  expect(textAt(parsed(bounded(long)), 'metadata.debug')).toContain('raw_data')
-  const without = compiled(ocsf, { original: false })
-  expect(without(long)).not.toContain('xxx')
-  const whole = compiled(ocsf, { original: true })
-  expect(at(parsed(whole(long)), 'raw_data')).toBe(long.recordJson)
-})
+testStructured(ocsf, { path: 'evidences[].url.path', cut: 'metadata.debug', list: 'evidences', original: 'raw_data' })
 
 test('hostile events are one well-formed line each, with their own values in their own places', async () => {
   const check = await loadCheck()

@@ -18,6 +18,8 @@ export const hasRelp = hasRsyslog && globSync('/{usr/lib,lib}{,64}/{,*-linux-*/}
 export interface Rsyslog extends AsyncDisposable {
   readonly port: number
   readonly address: string
+  /** Where it stores messages; none yet, and it is not there. */
+  readonly file: string
   /** The messages it has stored, as they came. */
   stored(): Promise<string[]>
   kill(signal: NodeJS.Signals): Promise<void>
@@ -61,6 +63,7 @@ export async function startRsyslog(setup: RsyslogSetup = {}): Promise<Rsyslog> {
   return {
     port,
     address: `127.0.0.1:${port}`,
+    file,
     kill,
     signal: (signal) => void child.kill(signal),
     async start() {

@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer'
 import { existsSync } from 'node:fs'
 import convict from 'convict'
-import { expect } from 'vitest'
+import { expect, test } from 'vitest'
 import '../../src/config-formats.ts'
 import type { Kind, SecurityEvent, StreamName } from '../../src/event.ts'
 import { streamNames } from '../../src/event.ts'
@@ -189,4 +189,77 @@ export async function loadCheck(): Promise<Check | undefined> {
 
 export function joined(lines: readonly string[]): Buffer {
   return Buffer.from(`${lines.join('\n')}\n`)
+}
+
+/** Where a format has what the tests look at. */
+export interface Places {
+  readonly path: string
+  readonly cut: string
+  readonly list: string
+  readonly original: string
+}
+
+/** What every structured format must do. */
+export function testStructured<Options extends object>(format: Format<Options>, places: Places): void {
+  const encode = compiled(format, {})
+
+  test('the mapping has every path that is written, and every path of it is written for some event', () => {
+    const full = compiled(format, { original: true })
+    const seen = seenPaths(full)
+    for (const [kind, paths] of seen) {
+      expect([kind, [...paths].toSorted()]).toEqual([kind, [...mappedPaths(format, kind)].toSorted()])
+    }
+  })
+
+  test('what is longer than a field may be is cut between characters, and named', () => {
+    const path = `/${'😀'.repeat(10_000)}`
+    const usual = attack()
+    const document = parsed(encode({ ...usual, body: { ...usual.body, path } }))
+    const written = textAt(document, places.path)
+    expect(Buffer.byteLength(written)).toBeLessThanOrEqual(32_766)
+    expect(Buffer.byteLength(written)).toBeGreaterThan(32_760)
+    expect(path.startsWith(written)).toBe(true)
+    expect(written.isWellFormed()).toBe(true)
+    expect(textAt(document, places.cut)).toContain(places.path)
+  })
+
+  test('lists are cut after a hundred elements, and named', () => {
+    const usual = attack()
+    const sources = Array.from({ length: 150 }, (_, n) => ({ ip: `192.0.2.${n}`, country: null, count: 1 }))
+    const document = parsed(encode({ ...usual, body: { ...usual.body, sources } }))
+    expect(at(document, places.list)).toHaveLength(100)
+    expect(textAt(document, places.cut)).toContain(places.list)
+  })
+
+  test('the original is bounded, and can be left out', () => {
+    const long = attack({ recordJson: `{"a":"${'x'.repeat(3000)}"}` })
+    const bounded = compiled(format, { original: true, originalLimit: 1024 })
+    expect(textAt(parsed(bounded(long)), places.original)).toBe(long.recordJson.slice(0, 1024))
+    expect(textAt(parsed(bounded(long)), places.cut)).toContain(places.original)
+    expect(compiled(format, { original: false })(long)).not.toContain('xxx')
+    const whole = compiled(format, { original: true })
+    expect(at(parsed(whole(long)), places.original)).toBe(long.recordJson)
+  })
+}
+
+/** The paths that are written for events of each kind: usual ones, long ones, hostile ones. */
+function seenPaths(encode: Encode): Map<Kind, Set<string>> {
+  const seen = new Map<Kind, Set<string>>()
+  const note = (event: SecurityEvent, line: string): void => {
+    const own = seen.get(event.kind) ?? new Set<string>()
+    seen.set(event.kind, own)
+    for (const path of pathsOf(JSON.parse(line), ['labels'])) own.add(path)
+  }
+  for (const event of [attack(), incident(), vulnerability(), rule(), condition(), gap(), heartbeat()]) {
+    const long = { ...event, tenant: '€'.repeat(40_000), labels: { site: 'berlin' } }
+    for (const one of [event, long]) note(one, encode(one))
+  }
+  for (const event of [attack(), incident()]) {
+    const stuffing = { ...event, body: { ...event.body, type: 'credential_stuffing' } }
+    note(stuffing, encode(stuffing))
+  }
+  eachHostile(200, encode, (events, lines) => {
+    for (const [n, event] of events.entries()) note(event, lines[n] ?? '')
+  })
+  return seen
 }

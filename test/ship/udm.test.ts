@@ -3,7 +3,7 @@
 import { Buffer } from 'node:buffer'
 import { isIP } from 'node:net'
 import { expect, test } from 'vitest'
-import type { AttackBody, Kind, SecurityEvent } from '../../src/event.ts'
+import type { AttackBody, SecurityEvent } from '../../src/event.ts'
 import { udm } from '../../src/ship/formats/udm.ts'
 import { version } from '../../src/version.ts'
 import { attack } from './events.ts'
@@ -15,11 +15,11 @@ import {
   gap,
   heartbeat,
   incident,
-  mappedPaths,
   parsed,
   pathsOf,
   perAction,
   rule,
+  testStructured,
   textAt,
   vulnerability,
   wrong,
@@ -409,60 +409,11 @@ test('a heartbeat', () => {
   })
 })
 
-test('the mapping has every path that is written, and every path of it is written for some event', () => {
-  const seen = new Map<Kind, Set<string>>()
-  const note = (event: SecurityEvent, line: string): void => {
-    const own = seen.get(event.kind) ?? new Set<string>()
-    seen.set(event.kind, own)
-    for (const path of pathsOf(JSON.parse(line), [])) own.add(path)
-  }
-  const full = compiled(udm, { original: true })
-  const typical = [attack(), incident(), vulnerability(), rule(), condition(), gap(), heartbeat()]
-  for (const event of typical) {
-    const long = { ...event, tenant: '€'.repeat(40_000), labels: { site: 'berlin' } }
-    for (const one of [event, long]) note(one, full(one))
-  }
-  for (const event of [attack(), incident()]) {
-    const stuffing = { ...event, body: { ...event.body, type: 'credential_stuffing' } }
-    note(stuffing, full(stuffing))
-  }
-  eachHostile(200, full, (events, lines) => {
-    for (const [n, event] of events.entries()) note(event, lines[n] ?? '')
-  })
-  for (const [kind, paths] of seen) {
-    expect([kind, [...paths].toSorted()]).toEqual([kind, [...mappedPaths(udm, kind)].toSorted()])
-  }
-})
-
-test('what is longer than a field may be is cut between characters, and named', () => {
-  const path = `/${'😀'.repeat(10_000)}`
-  const usual = attack()
-  const document = parsed(encode({ ...usual, body: { ...usual.body, path } }))
-  const written = textAt(document, 'additional.path')
-  expect(Buffer.byteLength(written)).toBeLessThanOrEqual(32_766)
-  expect(Buffer.byteLength(written)).toBeGreaterThan(32_760)
-  expect(path.startsWith(written)).toBe(true)
-  expect(written.isWellFormed()).toBe(true)
-  expect(at(document, 'additional.cut')).toBe('target.url,additional.path')
-})
-
-test('lists are cut after a hundred elements, and named', () => {
-  const usual = attack()
-  const sources = Array.from({ length: 150 }, (_, n) => ({ ip: `192.0.2.${n}`, country: null, count: 1 }))
-  const document = parsed(encode({ ...usual, body: { ...usual.body, sources } }))
-  expect(at(document, 'principal.ip')).toHaveLength(100)
-  expect(textAt(document, 'additional.cut')).toContain('principal.ip')
-})
-
-test('the original is bounded, and can be left out', () => {
-  const long = attack({ recordJson: `{"a":"${'x'.repeat(3000)}"}` })
-  const bounded = compiled(udm, { original: true, originalLimit: 1024 })
-  expect(textAt(parsed(bounded(long)), 'additional.original')).toBe(long.recordJson.slice(0, 1024))
-  expect(textAt(parsed(bounded(long)), 'additional.cut')).toContain('additional.original')
-  const without = compiled(udm, { original: false })
-  expect(without(long)).not.toContain('xxx')
-  const whole = compiled(udm, { original: true })
-  expect(at(parsed(whole(long)), 'additional.original')).toBe(long.recordJson)
+testStructured(udm, {
+  path: 'additional.path',
+  cut: 'additional.cut',
+  list: 'principal.ip',
+  original: 'additional.original',
 })
 
 test('hostile events are one well-formed line each, with their own values in their own places', () => {
