@@ -95,8 +95,8 @@ export type Document = Record<string, unknown>
 
 /** Asserts what a receiver of lines depends on. */
 export function parsed(line: string): Document {
-  if (/[\n\r\u0085\u2028\u2029]/.test(line)) expect.fail(`more than a line: ${JSON.stringify(line)}`)
-  if (!line.isWellFormed()) expect.fail(`a lone surrogate: ${JSON.stringify(line)}`)
+  if (/[\n\r\u0085\u2028\u2029]/.test(line)) throw new Error(`more than a line: ${JSON.stringify(line)}`)
+  if (!line.isWellFormed()) throw new Error(`a lone surrogate: ${JSON.stringify(line)}`)
   return JSON.parse(line) as Document
 }
 
