@@ -53,6 +53,7 @@ export const formatNames: Readonly<Record<string, string>> = {
   duration: 'duration',
   size: 'size',
   count: 'whole number',
+  ratio: 'number from 0 to 1',
   'redis-url': 'Redis URL',
   'base-url': 'URL',
   instances: 'table of URLs',
@@ -63,6 +64,8 @@ export const formatNames: Readonly<Record<string, string>> = {
   'header-prefix': 'text',
   pem: 'PEM file or text',
   labels: 'table of text',
+  headers: 'table of text',
+  'http-url': 'URL',
   filter: 'filter',
   redaction: 'list of redactions',
 }
@@ -81,6 +84,32 @@ convict.addFormats({
   count: {
     coerce: Number,
     validate: (value: unknown, schema) => within(value, schema, 'a whole number', String),
+  },
+  ratio: {
+    coerce: Number,
+    validate(value: unknown) {
+      if (typeof value !== 'number' || !(value >= 0 && value <= 1)) throw new Error('must be a number from 0 to 1')
+    },
+  },
+  'http-url': {
+    validate(value: unknown) {
+      const url = typeof value === 'string' ? URL.parse(value) : null
+      if (value === '') return
+      if (url === null || !/^https?:$/.test(url.protocol)) throw new Error('must begin with http:// or https://')
+      if (url.username !== '' || url.password !== '') throw new Error('must not have a user or password in it')
+    },
+  },
+  headers: {
+    coerce: (text: string) => parseTable(text) ?? text,
+    validate(value: unknown) {
+      if (typeof value !== 'object' || value === null || Array.isArray(value))
+        throw new Error('must be a table of header names and values, such as { authorization: "…" }')
+      for (const [name, text] of Object.entries(value)) {
+        if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new Error('has a name that no HTTP header can have')
+        if (typeof text !== 'string' || !/^[\x20-\x7e]+$/.test(text))
+          throw new Error(`${name} must be text that an HTTP header can carry`)
+      }
+    },
   },
   'redis-url': {
     validate(value: unknown) {

@@ -2,7 +2,7 @@
 // environment variables follow from the names of the options.
 
 import { streamNames, type StreamName } from './event.ts'
-import { count, duration, flag, oneOf, port, size, text, type Option } from './option.ts'
+import { count, duration, flag, oneOf, port, ratio, size, text, type Option } from './option.ts'
 import type { Filter } from './ship/select/filter.ts'
 import type { RedactedField } from './ship/select/redaction.ts'
 
@@ -72,10 +72,27 @@ export const mainOptions = {
       default: '127.0.0.1',
     }),
     port: port(9464, 'Port of the same. 0: any free one.'),
+    token: text(
+      'What has to be shown to read metrics and status: as a bearer token, or in a browser as the password of any user. Empty: nothing. Health is open.',
+      { sensitive: true },
+    ),
   },
   log: {
     level: oneOf(logLevels, 'info', 'What is logged. Normal operation logs nothing above info.'),
     pretty: flag('Whether lines are for people instead of programs.'),
+  },
+  tracing: {
+    endpoint: text(
+      'Where OpenTelemetry traces are sent, as OTLP over HTTP: such as http://collector:4318/v1/traces. Empty: nowhere, and nothing is traced.',
+      { format: 'http-url' },
+    ),
+    sampleRatio: ratio(0.1, 'Share of the turns that are traced, with all that comes of them.'),
+    headers: {
+      doc: 'Headers of the requests to the endpoint, such as { authorization: "Bearer …" }. As a variable: name=value,name=value',
+      format: 'headers',
+      default: {} as Readonly<Record<string, string>>,
+      sensitive: true,
+    },
   },
   shutdown: {
     grace: duration('30s', 'How long batches under way may take to be confirmed when Tailrace is told to stop.'),
@@ -158,6 +175,7 @@ export interface StreamOptions {
   readonly enabled: Option<boolean>
   readonly every: Option<number>
   readonly pageSize: Option<number>
+  readonly heartbeat: Option<number>
   readonly overlap?: Option<number>
   readonly start?: Option<number>
   readonly reconcileEvery?: Option<number>
@@ -169,6 +187,11 @@ function inventory(every: string): StreamOptions {
     enabled: { ...flag('Whether it is read. Naming a stream enables it.'), default: true },
     every: duration(every, 'From one look to the next.', '1s'),
     pageSize: count(1000, 'Records to ask for at once.', 1, 10_000),
+    heartbeat: duration(
+      '0s',
+      'How often an event of kind heartbeat says that the stream is read, and how far it is complete. 0s: never.',
+      '0s',
+    ),
   }
 }
 

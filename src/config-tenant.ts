@@ -33,6 +33,8 @@ export interface StreamSettings {
   readonly pageSize: number
   readonly reconcileEveryMs: number
   readonly reconcileWindowMs: number
+  /** From one heartbeat event to the next; 0: none. */
+  readonly heartbeatMs: number
 }
 
 /** What of the main file matters to a tenant. */
@@ -132,5 +134,6 @@ function settingsOf(stream: StreamName, values: Tree): StreamSettings {
     pageSize: number('pageSize'),
     reconcileEveryMs: number('reconcileEvery'),
     reconcileWindowMs: number('reconcileWindow'),
+    heartbeatMs: number('heartbeat'),
   }
 }

@@ -14,6 +14,8 @@ import { createBatches } from './queue/batches.ts'
 import type { Engine } from './queue/engine.ts'
 import { openOutlets } from './queue/outlets.ts'
 import type { Outlets } from './queue/outlets.ts'
+import { createPauseBoard, createPauses } from './queue/pauses.ts'
+import type { Pause, PauseBoard } from './queue/pauses.ts'
 import { createPressure } from './queue/pressure.ts'
 import type { Pressure } from './queue/pressure.ts'
 import { createStore } from './queue/store.ts'
@@ -22,7 +24,7 @@ import { openTurns } from './queue/turns.ts'
 import type { Turns } from './queue/turns.ts'
 import { asRedisError, assertSafe, connectRedis, inspectRedis } from './redis.ts'
 import { watchRedis } from './redis-watch.ts'
-import { factOf, openReceiver, receiverDigest } from './receivers.ts'
+import { factOf, openReceiver, receiverDigest, tellCertificates } from './receivers.ts'
 import type { OpenReceiver } from './receivers.ts'
 import { every } from './rhythm.ts'
 import { instanceOf, rosterOf } from './roster.ts'
@@ -34,6 +36,8 @@ import type { ServiceConnections } from './service/connections.ts'
 import { createLimit } from './service/limit.ts'
 import type { Limit } from './service/limit.ts'
 import type { Report } from './telemetry/report.ts'
+import type { Tracing } from './telemetry/tracing.ts'
+import { tracedPorts, tracedReceiver } from './traced.ts'
 
 export interface DaemonParts {
   readonly config: Config
@@ -42,6 +46,8 @@ export interface DaemonParts {
   readonly signal: AbortSignal
   /** Told, in sentences, what an operator should know of the start. */
   readonly tell: (finding: string) => void
+  /** Left out: nothing is traced. */
+  readonly tracing?: Tracing | undefined
 }
 
 export interface Daemon extends AsyncDisposable {
@@ -74,6 +80,7 @@ interface Parts extends DaemonParts {
   readonly store: Store
   readonly outlets: Outlets
   readonly pressure: Pressure
+  readonly paused: PauseBoard
   readonly engine: Engine
   readonly instances: Map<string, Instance>
   inForce: InForce
@@ -85,6 +92,7 @@ const pollShareOfGrace = 0.2
 const keepEveryMs = 60_000
 const sweepAgeMs = 60_000
 const measureEveryMs = 5_000
+const pausesEveryMs = 1_000
 const watchEveryMs = 2_000
 const noRoster: Roster = { tenants: new Map(), subscriptions: new Map(), outlets: new Map(), bounds: new Map() }
 
@@ -100,6 +108,7 @@ export async function startDaemon(given: DaemonParts): Promise<Daemon> {
     commands,
     workers,
     prefix,
+    telemetry: given.tracing?.telemetry,
     onError: (error) => report.failed({ error: asRedisError(error), during: 'queue work' }),
   }
   const store = createStore(commands, prefix)
@@ -111,6 +120,7 @@ export async function startDaemon(given: DaemonParts): Promise<Daemon> {
     store,
     outlets: openOutlets({ engine, batches, report }),
     pressure: createPressure({ batches, report }),
+    paused: createPauseBoard(),
     engine,
     instances: new Map(),
     inForce: { config, roster: noRoster, clients: new Map(), receivers: new Map() },
@@ -180,12 +190,13 @@ function inOrder<T>(work: (given: T) => Promise<void>): (given: T) => Promise<vo
 async function putInForce(config: Config, parts: Parts): Promise<void> {
   const { outlets, pressure, instances, report, store } = parts
   const before = parts.inForce
+  const trace = parts.tracing?.trace
   const roster = rosterOf(config)
   const receivers = new Map(
     config.destinations.map((destination) => {
       const known = before.receivers.get(destination.name)
       const same = known?.digest === receiverDigest(destination)
-      return [destination.name, known !== undefined && same ? known : openReceiver(destination)]
+      return [destination.name, known !== undefined && same ? known : tracedReceiver(openReceiver(destination), trace)]
     }),
   )
   for (const { instance } of roster.subscriptions.values()) {
@@ -255,7 +266,7 @@ function clientsOf({ tenants }: Config, parts: Parts): Map<string, ServiceClient
 }
 
 function openInstance(name: string, parts: Parts): Instance {
-  const { config, commands, engine } = parts
+  const { config, commands, engine, report } = parts
   const { service, queue } = config
   const limit = createLimit({
     redis: commands,
@@ -270,8 +281,10 @@ function openInstance(name: string, parts: Parts): Instance {
     engine,
     instance: name,
     concurrency: service.concurrency,
-    run: async (turn, signal) => runTurn(turn, pollPorts(parts, { limit, turns, reserve }), signal),
+    run: async (turn, signal) => runTurn(turn, ports, signal),
   })
+  const ports = tracedPorts(pollPorts(parts, { limit, turns, reserve }), parts.tracing?.trace)
+  report.instanceConfigured({ instance: name, requestsPerSecond: service.requestsPerSecond })
   return { limit, turns }
 }
 
@@ -279,7 +292,7 @@ function pollPorts(
   parts: Parts,
   own: { readonly limit: Limit; readonly turns: Turns; readonly reserve: PollPorts<Lease, Batch>['reserve'] },
 ): PollPorts<Lease, Batch> {
-  const { report, store, pressure, outlets, config } = parts
+  const { report, store, pressure, paused, outlets, config } = parts
   const limits = { events: 1000, bytes: config.queue.batchBytes }
   return {
     subscription: (key) => parts.inForce.roster.subscriptions.get(key),
@@ -294,10 +307,11 @@ function pollPorts(
       report.instanceThrottled({ instance, ms })
       await own.limit.pause(ms)
     },
-    blockedBy: (sub) => pressure.blocks(sub.key, sub.destinations),
-    async encode(sub, events) {
+    blockedBy: (sub) => paused.ofStream(sub.key)?.name ?? pressure.blocks(sub.key, sub.destinations),
+    async encode(sub, events, only) {
       const known = parts.inForce.roster.outlets
-      const wanted = sub.destinations.map((name) => known.get(name)).filter((outlet) => outlet !== undefined)
+      const names = only ? sub.destinations.filter((name) => only.includes(name)) : sub.destinations
+      const wanted = names.map((name) => known.get(name)).filter((outlet) => outlet !== undefined)
       return await makeBatches(events, wanted, limits)
     },
     async relay(key, batches, lane) {
@@ -324,13 +338,24 @@ async function sweep({ outlets, store }: Parts, ageMs: number): Promise<void> {
   await outlets.sweep(await store.registered(), ageMs)
 }
 
+function takePauses(pauses: readonly Pause[], { paused, outlets, report }: Parts): void {
+  for (const change of paused.take(pauses)) report.pauseChanged(change)
+  outlets.hold(paused.destinations())
+}
+
 /** Takes up what an earlier run left, then lets everything run, and keeps it so. */
 async function begin(parts: Parts, stack: AsyncDisposableStack): Promise<void> {
   const { store, outlets, pressure, report, instances, commands } = parts
   const repeat = (ms: number, during: string, work: () => Promise<void>): void => {
     stack.use(every(ms, work, (thrown) => report.failed({ error: asRedisError(thrown), during })))
   }
-  const measure = async (): Promise<void> => pressure.measure(await store.registered())
+  const measure = async (): Promise<void> => {
+    await pressure.measure(await store.registered())
+    tellCertificates(parts.inForce.receivers.values(), report)
+  }
+  const pauses = createPauses(commands, parts.config.redis.prefix)
+  const lookAtPauses = async (): Promise<void> => takePauses(await pauses.list(), parts)
+  await lookAtPauses()
   await sweep(parts, 0)
   await measure()
   outlets.start()
@@ -338,10 +363,14 @@ async function begin(parts: Parts, stack: AsyncDisposableStack): Promise<void> {
   for (const { turns } of instances.values()) turns.start()
   repeat(keepEveryMs, 'keeping the rhythm', async () => keep(parts))
   repeat(sweepAgeMs, 'sweeping', async () => sweep(parts, sweepAgeMs))
+  repeat(pausesEveryMs, 'reading what is paused', lookAtPauses)
   repeat(measureEveryMs, 'measuring backlogs', measure)
   stack.use(
     watchRedis(commands, watchEveryMs, {
-      memory: (share) => pressure.memory(share),
+      memory(share) {
+        pressure.memory(share)
+        report.redisMeasured({ memoryShare: share })
+      },
       changed: (fact) => report.redisChanged(fact),
       // What it knew last may be gone: wait out the last second's requests, and queue what is owed.
       async replaced() {

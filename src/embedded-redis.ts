@@ -41,7 +41,7 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   const place = await choosePlace(options.folder)
   stack.use(await lockFolder(options.folder))
   const left = await findServer(place)
-  const url = `unix://${place.socket.split('/').map(encodeURIComponent).join('/')}`
+  const url = urlOf(place.socket)
   const owner = connectRedis({ url, prefix: ownerName }, 'worker')
   stack.defer(() => owner.disconnect())
   const server = left ?? (await launch(place))
@@ -65,6 +65,25 @@ export async function startEmbeddedRedis(options: EmbeddedRedisOptions): Promise
   }
 }
 
+/** For `connectRedis`: the private server of a folder, if one runs there; undefined: none does. Creates nothing. */
+export async function findEmbeddedRedis(folder: string): Promise<string | undefined> {
+  const directory = await realpath(join(folder, 'redis')).catch(() => undefined)
+  if (directory === undefined) return undefined
+  for (const socket of [join(directory, 'redis.sock'), join(shortDirectory(directory), 'redis.sock')]) {
+    const found = await lstat(socket).catch(() => undefined)
+    if (found?.isSocket() && found.uid === process.getuid?.()) return urlOf(socket)
+  }
+  return undefined
+}
+
+function urlOf(socket: string): string {
+  return `unix://${socket.split('/').map(encodeURIComponent).join('/')}`
+}
+
+function shortDirectory(directory: string): string {
+  return join(tmpdir(), `tailrace-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`)
+}
+
 const ownerName = 'tailrace-owner'
 
 interface Place {
@@ -84,7 +103,7 @@ async function choosePlace(folder: string): Promise<Place> {
   const socket = join(directory, 'redis.sock')
   // The kernel's limit for the path of a Unix socket, without the final zero.
   if (Buffer.byteLength(socket) <= 107) return { ...paths, socket, findings: [] }
-  const short = join(tmpdir(), `tailrace-${createHash('sha256').update(directory).digest('hex').slice(0, 16)}`)
+  const short = shortDirectory(directory)
   await mkdir(short, { recursive: true, mode: 0o700 })
   const found = await lstat(short)
   // Anyone may create names in the temporary folder: a socket is put only where nobody else can.

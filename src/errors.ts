@@ -22,6 +22,10 @@ export const errorTable = {
     remedy: 'halt',
     doc: 'The configuration has a mistake. The message names file, path and key; correct it.',
   },
+  misuse: {
+    remedy: 'halt',
+    doc: 'The command cannot be carried out as it was given. The message says what to change; so does its --help.',
+  },
   secret_missing: {
     remedy: 'halt',
     doc: 'A reference to a secret leads nowhere. Set the variable, or create the file, that the message names.',
@@ -83,6 +87,10 @@ export const errorTable = {
     remedy: 'retry',
     doc: 'No running Tailrace answers. Start it, or name the address that it serves its status at.',
   },
+  daemon_refused: {
+    remedy: 'halt',
+    doc: 'The running Tailrace wants its http.token, or another one than it was given.',
+  },
   data_in_use: { remedy: 'halt', doc: 'Another Tailrace uses this data folder. Stop it, or choose another folder.' },
 
   sink_unreachable: {
@@ -120,6 +128,11 @@ export const errorTable = {
   sink_misconfigured: {
     remedy: 'halt',
     doc: 'The destination cannot work as it is set up. The message says what to change.',
+  },
+
+  tracing_failed: {
+    remedy: 'retry',
+    doc: 'Traces could not be sent to tracing.endpoint; those are lost, events are not. Check the collector and tracing.headers.',
   },
 
   internal: { remedy: 'retry', doc: 'A mistake in Tailrace. Please report it, with the message and the stack.' },

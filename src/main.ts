@@ -1,13 +1,17 @@
 #!/usr/bin/env node
 // Arguments to commands. The only file that treats the process as a program.
 
+import { once } from 'node:events'
+import { createInterface } from 'node:readline/promises'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { check } from './commands/check.ts'
-import type { ExitCode, Terminal } from './commands/command.ts'
+import type { ExitCode, Screen, Terminal } from './commands/command.ts'
 import { reference } from './commands/reference.ts'
+import { declareRepairCommands } from './commands/repair.ts'
 import { run } from './commands/run.ts'
+import { declareServiceCommands } from './commands/service/declare.ts'
 import { simulate } from './commands/simulate.ts'
-import { status } from './commands/status.ts'
+import { status, statusHelp } from './commands/status.ts'
 import { asTailraceError, errorTable } from './errors.ts'
 import { version } from './version.ts'
 
@@ -43,7 +47,10 @@ function declare(act: (work: Act) => void): Command {
     .description('what a running daemon says of itself')
     .option(...config)
     .option('--url <url>', 'where the daemon serves its status, instead of what the configuration says')
+    .option('--token-from <where>', 'where its http.token is: env:NAME or file:PATH')
+    .option('--watch', 'again every second, until Ctrl-C', false)
     .option('--json', 'for programs', false)
+    .addHelpText('after', statusHelp)
     .action((options) => act(async (terminal) => status(options, terminal)))
   program
     .command('simulate')
@@ -62,6 +69,8 @@ function declare(act: (work: Act) => void): Command {
     .description('render the reference of the configuration; with --write also where the fields of formats come from')
     .option('--write <folder>', 'as reference.md and mappings.md into a folder instead of to the terminal')
     .action((options) => act(async (terminal) => reference(options, terminal)))
+  declareServiceCommands(program, act)
+  declareRepairCommands(program, act)
   return program
 }
 
@@ -88,6 +97,10 @@ async function main(): Promise<ExitCode> {
     env: process.env,
     signal: stop.signal,
     onReload: (reload) => void process.on('SIGHUP', reload),
+    ...(process.stdout.isTTY ? { screen } : {}),
+    ...(process.stdin.isTTY ? { ask } : {}),
+    onUnread: (unread) => void process.stdout.on('error', unread),
+    ...(process.stderr.isTTY ? { progress } : {}),
     print: (text) => void process.stdout.write(`${text}\n`),
     complain: (text) => void process.stderr.write(`${text}\n`),
   }
@@ -102,7 +115,29 @@ async function main(): Promise<ExitCode> {
     terminal.complain(`tailrace: ${error.message}`)
     terminal.complain(`  ${error.code}: ${errorTable[error.code].doc}`)
     if (error.code === 'internal' && error.cause instanceof Error) terminal.complain(error.cause.stack ?? '')
-    return error.code === 'config_invalid' || error.code === 'secret_missing' ? 2 : 1
+    return ['config_invalid', 'secret_missing', 'misuse'].includes(error.code) ? 2 : 1
+  }
+}
+
+const screen: Screen = {
+  // 0 where nobody has told the terminal its size.
+  size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
+  write: (text) => void process.stdout.write(text),
+}
+
+function progress(line: string): void {
+  process.stderr.write(`\r\u001B[2K${line}`)
+}
+
+/** On standard error, so that the question is seen where the output goes elsewhere. */
+async function ask(question: string): Promise<string> {
+  const reader = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    // The end of the input, and Ctrl-C, are no answer.
+    const ended = once(reader, 'close').then(() => '')
+    return await Promise.race([reader.question(question).catch(() => ''), ended])
+  } finally {
+    reader.close()
   }
 }
 

@@ -33,6 +33,11 @@ export function count(value: number, doc: string, min = 0, max = 1_000_000): Opt
   return { doc, format: 'count', default: value, min, max }
 }
 
+/** From 0 to 1. */
+export function ratio(value: number, doc: string): Option<number> {
+  return { doc, format: 'ratio', default: value }
+}
+
 export function port(value: number, doc: string): Option<number> {
   return { doc, format: 'port', default: value }
 }

@@ -6,11 +6,13 @@ import type { Destination } from './config.ts'
 import type { Receiver } from './queue/delivery.ts'
 import { digestOf } from './secrets.ts'
 import type { Sink } from './ship/sink.ts'
-import type { DestinationFact } from './telemetry/report.ts'
+import type { DestinationFact, Report } from './telemetry/report.ts'
 
 export interface OpenReceiver extends Receiver {
   /** See `receiverDigest`. */
   readonly digest: string
+  /** As `Sink.certificateExpires`. */
+  certificateExpires(): number | undefined
   dispose(): Promise<void>
 }
 
@@ -26,7 +28,15 @@ export function openReceiver(destination: Destination): OpenReceiver {
     limits: type.limits(options),
     concurrencyMax: concurrency,
     send: async (records, sendId, signal) => open().send(records, { sendId, contentType }, signal),
+    certificateExpires: () => sink?.certificateExpires?.(),
     dispose: async () => sink?.[Symbol.asyncDispose](),
+  }
+}
+
+export function tellCertificates(receivers: Iterable<OpenReceiver>, report: Pick<Report, 'certificateSeen'>): void {
+  for (const { name: destination, certificateExpires } of receivers) {
+    const expiresAt = certificateExpires()
+    if (expiresAt !== undefined) report.certificateSeen({ destination, expiresAt })
   }
 }
 

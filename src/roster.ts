@@ -53,7 +53,7 @@ function subscriptionsOf(config: Config): Map<StreamKey, Subscription> {
 }
 
 /** Only these can hold a stream up. */
-function takersOf(config: Config, tenant: Tenant, stream: StreamName): string[] {
+export function takersOf(config: Config, tenant: Tenant, stream: StreamName): string[] {
   const takers = config.destinations.filter((destination) => destination.streams.includes(stream))
   return takers.map(({ name }) => name).filter((name) => tenant.destinations.includes(name))
 }

@@ -178,8 +178,9 @@ test('tenants have the documented defaults', async () => {
     startMs: 86_400_000,
     reconcileEveryMs: 3_600_000,
     reconcileWindowMs: 86_400_000,
+    heartbeatMs: 0,
   }
-  const none = { overlapMs: 0, startMs: 0, reconcileEveryMs: 0, reconcileWindowMs: 0 }
+  const none = { overlapMs: 0, startMs: 0, reconcileEveryMs: 0, reconcileWindowMs: 0, heartbeatMs: 0 }
   expect(acme).toEqual({
     name: 'acme',
     file: join(folder.path, 'tenants/acme.yaml'),

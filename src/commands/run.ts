@@ -14,6 +14,7 @@ import { createLog } from '../telemetry/log.ts'
 import type { Log } from '../telemetry/log.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Report } from '../telemetry/report.ts'
+import { openTracing } from '../telemetry/tracing.ts'
 import { createStatus } from '../telemetry/status.ts'
 import { version } from '../version.ts'
 import type { ExitCode, Terminal } from './command.ts'
@@ -46,7 +47,14 @@ export async function run(options: { readonly config: string }, terminal: Termin
   stack.use(http)
   tellConfig(config, report, [])
   const { signal } = terminal
-  const running = await startDaemon({ config, report, signal, tell: (finding) => log.info(finding) })
+  let stoppedAt = 0
+  const tracing = await openTracing({
+    ...config.tracing,
+    version,
+    failed: (error) => report.failed({ error, during: 'sending traces' }),
+  })
+  stack.defer(async () => tracing?.close(Math.max(leastFlushMs, config.shutdown.grace - (Date.now() - stoppedAt))))
+  const running = await startDaemon({ config, report, signal, tell: (finding) => log.info(finding), tracing })
   daemon = running
   stack.use(running)
   banner(log, config, http.url, running)
@@ -63,9 +71,13 @@ export async function run(options: { readonly config: string }, terminal: Termin
   stack.use(watch)
   terminal.onReload?.(() => watch.reload())
   if (!signal.aborted) await once(signal, 'abort')
+  stoppedAt = Date.now()
   log.info({ graceMs: config.shutdown.grace }, 'stopping: batches under way may still be confirmed')
   return 0
 }
+
+/** What sending the last traces may take where nothing is left of the grace. */
+const leastFlushMs = 500
 
 function tellConfig(config: Config, report: Report, restart: readonly string[]): void {
   const { tenants, destinations, brokenTenants } = config
@@ -117,6 +129,7 @@ function* secretsOf(config: Config): Iterable<string> {
   if (config.redis.password !== undefined) yield config.redis.password
   const password = /^[^:]+:\/\/[^:@/]*:([^@/]+)@/.exec(config.redis.url)?.[1]
   if (password !== undefined) yield decodeURIComponent(password)
+  yield* Object.values(config.tracing.headers)
   for (const { credentials } of config.tenants) yield* [credentials.uuid, credentials.secret]
   for (const { sink, options } of config.destinations) yield* secretsIn(options, sink.options)
 }

@@ -1,68 +1,125 @@
-// `tailrace status`: what a running daemon says of itself.
+// `tailrace status`: what a running daemon says of itself, once or again and again.
 
-import { request } from 'undici'
-import { loadConfig } from '../config.ts'
-import { TailraceError } from '../errors.ts'
-import type { StatusPicture } from '../telemetry/status.ts'
-import type { ExitCode, Terminal } from './command.ts'
-import { registers } from './registers.ts'
-import { table } from './table.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { asTailraceError } from '../errors.ts'
+import type { ExitCode, Screen, Terminal } from './command.ts'
+import { addressOf, fetchPicture } from './status-client.ts'
+import type { DaemonAddress } from './status-client.ts'
+import { statusLine, statusLines } from './status-view.ts'
+import { paint } from './styled.ts'
+import type { Line } from './styled.ts'
 
 export interface StatusOptions {
   readonly config: string
   readonly url: string | undefined
+  readonly tokenFrom: string | undefined
   readonly json: boolean
+  readonly watch: boolean
 }
 
+export const statusHelp = `
+Examples:
+  tailrace status                                        once, from the daemon of config/tailrace.yaml
+  tailrace status --watch                                a picture that is drawn again every second; Ctrl-C ends it
+  tailrace status --watch >> status.log                  a line every second
+  tailrace status --url http://10.0.0.7:9464 --token-from file:/run/secrets/tailrace-token
+  tailrace status --watch --json                         a JSON object on a line, every second
+
+The token of the configuration (http.token) is used by itself, but not with --url. Colours are left out where the
+output is no terminal, or NO_COLOR is set.`
+
 export async function status(options: StatusOptions, terminal: Terminal): Promise<ExitCode> {
-  const url = options.url ?? (await urlOf(options.config, terminal))
-  const picture = await fetchPicture(url, terminal.signal)
-  terminal.print(options.json ? JSON.stringify(picture, null, 2) : render(picture))
+  const address = await addressOf(options, terminal)
+  if (options.watch) return await watch(address, options, terminal)
+  const picture = await fetchPicture(address, terminal.signal)
+  if (options.json) terminal.print(JSON.stringify(picture, null, 2))
+  else {
+    const width = terminal.screen?.size().columns ?? Infinity
+    for (const line of statusLines(picture, Math.min(width, 120))) terminal.print(paint(line, width, colours(terminal)))
+  }
   return 0
 }
 
-async function urlOf(config: string, terminal: Terminal): Promise<string> {
-  const { http } = await loadConfig(config, terminal.env, registers)
-  const host = http.host === '0.0.0.0' ? '127.0.0.1' : http.host === '::' ? '::1' : http.host
-  return `http://${host.includes(':') ? `[${host}]` : host}:${http.port}`
+const everyMs = 1_000
+
+async function watch(address: DaemonAddress, { json }: StatusOptions, terminal: Terminal): Promise<ExitCode> {
+  const { screen, signal, env } = terminal
+  if (!json && screen && env['TERM'] !== 'dumb') return await draw(screen, address, terminal)
+  const unread = new AbortController()
+  terminal.onUnread?.(() => unread.abort())
+  const ended = AbortSignal.any([signal, unread.signal])
+  await repeat(ended, async () => {
+    try {
+      const picture = await fetchPicture(address, ended)
+      terminal.print(json ? JSON.stringify(picture) : statusLine(picture))
+    } catch (thrown) {
+      const { code, message } = worthShowing(thrown, ended)
+      const at = new Date().toISOString()
+      terminal.print(json ? JSON.stringify({ at, error: { code, message } }) : `${at}  ${message}`)
+    }
+  })
+  return 0
 }
 
-async function fetchPicture(url: string, signal: AbortSignal): Promise<StatusPicture> {
+const sequences = {
+  // The alternate screen, without a cursor and without breaking long lines; and back.
+  open: '\u001B[?1049h\u001B[?25l\u001B[?7l',
+  close: '\u001B[?7h\u001B[?25h\u001B[?1049l',
+  // One picture at once, where the terminal can do that.
+  begin: '\u001B[?2026h\u001B[H',
+  end: '\u001B[J\u001B[?2026l',
+  restOfLine: '\u001B[K',
+}
+
+/** Lines are written over what was there, and only the rest is cleared: nothing flickers. */
+async function draw(screen: Screen, address: DaemonAddress, terminal: Terminal): Promise<ExitCode> {
+  let known: Line[] = []
+  const show = (lines: readonly Line[]): void => {
+    const { columns, rows } = screen.size()
+    const hidden = lines.length - (rows - 1)
+    const more: Line = [[`\u2026 ${hidden + 1} more lines: make the window taller`, 'soft']]
+    const shown = hidden > 0 ? [...lines.slice(0, rows - 2), more] : lines
+    const text = shown.map((line) => paint(line, columns, colours(terminal)) + sequences.restOfLine).join('\r\n')
+    screen.write(sequences.begin + text + sequences.end)
+  }
+  screen.write(sequences.open)
   try {
-    const { body } = await request(`${url}/api/status`, {
-      signal: AbortSignal.any([signal, AbortSignal.timeout(10_000)]),
+    await repeat(terminal.signal, async () => {
+      try {
+        known = statusLines(await fetchPicture(address, terminal.signal), screen.size().columns)
+        show(known)
+      } catch (thrown) {
+        const { message } = worthShowing(thrown, terminal.signal)
+        show([[[message, 'act']], [['What is below is old.', 'act']], [], ...known])
+      }
     })
-    return (await body.json()) as StatusPicture
-  } catch (cause) {
-    throw new TailraceError('daemon_unreachable', `No Tailrace answers at ${url}: start it, or name another --url.`, {
-      cause,
-    })
+  } finally {
+    screen.write(sequences.close)
+  }
+  return 0
+}
+
+/** Until the signal, which is no error. */
+async function repeat(signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  try {
+    for (;;) {
+      await work()
+      await sleep(everyMs, undefined, { signal })
+    }
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown
   }
 }
 
-function render(picture: StatusPicture): string {
-  const streams = picture.streams.map((stream) => [
-    `${stream.tenant}/${stream.stream}`,
-    seconds(stream.watermarkAgeSeconds),
-    stream.lastPass ? `${stream.lastPass.purpose}, ${stream.lastPass.records} records` : '-',
-    String(stream.failures),
-    stream.lastError ? `${stream.lastError.code}: ${stream.lastError.message}` : '',
-  ])
-  const destinations = picture.destinations.map((destination) => [
-    destination.destination,
-    destination.state,
-    String(destination.backlogBatches),
-    String(destination.backlogBytes),
-    String(destination.deadLetters),
-    destination.reason ?? '',
-  ])
-  return [
-    `Tailrace ${picture.version}, up for ${picture.uptimeSeconds} s`,
-    table(['stream', 'complete up to', 'last pass', 'failures', 'last error'], streams),
-    table(['destination', 'state', 'batches', 'bytes', 'dead', 'why'], destinations),
-  ].join('\n\n')
+/** A daemon that is away may come back; one that wants a token will not change its mind. */
+function worthShowing(thrown: unknown, signal: AbortSignal): { readonly code: string; readonly message: string } {
+  signal.throwIfAborted()
+  const error = asTailraceError(thrown)
+  if (error.code !== 'daemon_unreachable') throw error
+  return error
 }
 
-function seconds(age: number | null): string {
-  return age === null ? '-' : `${Math.round(age)} s ago`
+/** https://no-color.org */
+function colours({ screen, env }: Terminal): boolean {
+  return screen !== undefined && (env['NO_COLOR'] ?? '') === '' && env['TERM'] !== 'dumb'
 }

@@ -133,7 +133,14 @@ export function changesOf(
     events.push(eventOf(read, { action: action ?? 'updated', revision, nth: events.length + 1 }, context))
     if (stream.reading !== 'timeline') last.push([read.key, lastOf(read)])
   }
-  return { events, replayed, seen: [...now].map(([identity, seen]) => ({ identity, ...seen })), last, counts, createdTimes }
+  return {
+    events,
+    replayed,
+    seen: [...now].map(([identity, seen]) => ({ identity, ...seen })),
+    last,
+    counts,
+    createdTimes,
+  }
 }
 
 /** Events for identities that have gone from an inventory. */
@@ -190,7 +197,8 @@ function replay(read: ReadRecord, revision: number, replayed: SecurityEvent[], c
   const terms = context.replay
   if (!terms || !within(read.time, terms.range)) return
   const event = eventOf(read, { action: revision === 1 ? 'created' : 'updated', revision, nth: 0 }, context)
-  if (terms.tail.has(event.id) || replayed.some(({ id }) => id === event.id)) return
+  if (terms.sent.has(event.id)) return
+  terms.sent.add(event.id)
   replayed.push({ ...event, replayed: true })
 }
 

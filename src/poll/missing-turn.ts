@@ -4,6 +4,7 @@
 import { goneOf } from './changes.ts'
 import { commit, nameOf, relay, withDeep } from './held.ts'
 import type { Held } from './held.ts'
+import { replayEnded } from './page-turn.ts'
 import type { Pass } from './pass.ts'
 import type { Lease } from './ports.ts'
 import { forgetBelow } from './state.ts'
@@ -46,8 +47,14 @@ async function closeMissing<L extends Lease, B>(held: Held<L, B>, pass: Pass): P
   return next
 }
 
-function inventoryDone<L extends Lease, B>({ lane, sub, lease }: Held<L, B>, state: PollState, pass: Pass): PollState {
-  const counted = { ...state, inventories: state.inventories + 1, [lane]: null, reconciledAt: pass.start }
+function inventoryDone<L extends Lease, B>(held: Held<L, B>, state: PollState, pass: Pass): PollState {
+  const { lane, sub, lease } = held
+  const counted = {
+    ...replayEnded(held, state, pass),
+    inventories: state.inventories + 1,
+    [lane]: null,
+    reconciledAt: pass.start,
+  }
   return lane === 'live' ? { ...counted, completeAt: pass.start } : withDeep(sub, counted, lease.now)
 }
 

@@ -1,6 +1,7 @@
 // The turn that reads a page: ask, compare with what is known, commit, and say where the pass goes on.
 
 import { TailraceError } from '../errors.ts'
+import type { SecurityEvent } from '../event.ts'
 import { changesOf, entriesOf, streamEvent } from './changes.ts'
 import type { ChangeContext, Changes, ReadRecord } from './changes.ts'
 import { commit, nameOf, relay, withDeep } from './held.ts'
@@ -8,7 +9,9 @@ import type { Held } from './held.ts'
 import { advance, isFull, watermarkAfter, withLimit, withoutRanges } from './pass.ts'
 import type { Outcome, Pass } from './pass.ts'
 import type { Answer, Lease } from './ports.ts'
-import { bornAt } from './state.ts'
+import { noticesOf } from './notices.ts'
+import { endReplay, termsOf, walkOn } from './replay.ts'
+import { bornAt, forgetBelow } from './state.ts'
 import type { PollState } from './state.ts'
 
 /** What a page is taken to be at the least, bytes. */
@@ -95,10 +98,12 @@ async function declareGap<L extends Lease, B>(held: Held<L, B>, pass: Pass, reas
   const batches = await ports.encode(sub, [event])
   const told = { ...state, sequence: event.sequence }
   // What an inventory could not list must not be taken for missing.
-  const done =
+  const after =
     pass.purpose === 'inventory'
-      ? { ...told, [held.lane]: null }
+      ? { ...replayEnded(held, told, pass), [held.lane]: null }
       : completed(held, told, { ...pass, step: pass.step + 1 })
+  const replays = after.replays.map((one) => (one.id === pass.replay?.id ? { ...one, outcome: 'gap' as const } : one))
+  const done = { ...after, replays }
   await commit(held, done, { batches })
   ports.report.gapDeclared({ ...nameOf(sub), from, to, reason })
   await relay(held, batches)
@@ -106,7 +111,7 @@ async function declareGap<L extends Lease, B>(held: Held<L, B>, pass: Pass, reas
 }
 
 async function takePage<L extends Lease, B>(held: Held<L, B>, pass: Pass, answer: Answer): Promise<PollState> {
-  const { ports, sub, lease, state } = held
+  const { ports, sub, lease, state, lane } = held
   const startedAt = Date.now()
   const date = Math.floor((answer.date ?? lease.now) / 1000)
   const records = sub.reader.read(answer.body, date)
@@ -114,19 +119,36 @@ async function takePage<L extends Lease, B>(held: Held<L, B>, pass: Pass, answer
     sub.key,
     records.map((record) => record.key),
   )
-  const changes = changesOf(records, known, contextOf(held, lease.now))
+  const walk = pass.replay ?? null
+  const forgottenBelow = forgetBelow(sub.rhythm, state)
+  const context = contextOf(held, lease.now)
+  const changes = changesOf(records, known, { ...context, replay: termsOf(walk, pass, forgottenBelow) })
   const entries = entriesOf(records, pass.purpose === 'inventory')
   const allKnown = changes.events.length === 0
-  const outcome = advance(pass, { entries, allKnown, date, bytes: answer.bytes }, state)
+  const walked = { ...pass, replay: walkOn(walk, changes.replayed) }
+  const outcome = advance(walked, { entries, allKnown, date, bytes: answer.bytes }, state)
   const next = afterPage(held, pass, { records, outcome, sequence: state.sequence + changes.events.length })
-  const batches = changes.events.length === 0 ? [] : await ports.encode(sub, changes.events)
+  const notices = lane === 'live' ? noticesOf(next, sub.rhythm.heartbeatMs ?? 0, context) : { events: [], state: next }
+  const batches = await encodeAll(held, [...changes.events, ...notices.events], changes.replayed, walk?.destinations)
   const late = pass.purpose === 'live' ? latenessOf(changes, state) : []
-  const committed = { ...next, latest: Math.max(next.latest, ...late) }
+  const committed = { ...notices.state, latest: Math.max(next.latest, ...late) }
   await commit(held, committed, { seen: changes.seen, last: changes.last, batches })
   ports.report.pageCommitted({ ...nameOf(sub), ...changes.counts, late })
+  for (const gap of next.gaps) if (lane === 'live') ports.report.gapDeclared({ ...nameOf(sub), ...gap })
   tell(held, pass, outcome, Date.now() - startedAt)
   await relay(held, batches)
   return committed
+}
+
+async function encodeAll<L extends Lease, B>(
+  { ports, sub }: Held<L, B>,
+  events: readonly SecurityEvent[],
+  replayed: readonly SecurityEvent[],
+  destinations: readonly string[] | undefined,
+): Promise<B[]> {
+  const fresh = events.length === 0 ? [] : await ports.encode(sub, events)
+  if (replayed.length === 0) return fresh
+  return [...fresh, ...(await ports.encode(sub, replayed, destinations))]
 }
 
 function contextOf<L extends Lease, B>({ sub, state }: Held<L, B>, now: number): ChangeContext {
@@ -182,7 +204,7 @@ export function completed<L extends Lease, B>(
       // Its first half: everything was listed. The second looks for what is missing.
       return { ...idle, [lane]: { ...pass, missing: '0' } }
     case 'backfill':
-      return withDeep(sub, { ...idle, holes: state.holes.slice(1) }, lease.now)
+      return withDeep(sub, holeRead(held, idle, pass), lease.now)
     case 'reconcile':
       return { ...idle, reconciledAt: start, [lane]: { ...pass, missing: '0' } }
     case 'live': {
@@ -191,6 +213,21 @@ export function completed<L extends Lease, B>(
       return withDeep(sub, { ...idle, watermark, completeAt: start, fullAt }, lease.now)
     }
   }
+}
+
+function holeRead<L extends Lease, B>(held: Pick<Held<L, B>, 'lease'>, state: PollState, pass: Pass): PollState {
+  if (pass.replay) return replayEnded(held, state, pass)
+  const past = state.holes.findIndex((hole) => hole.replay === undefined)
+  return { ...state, holes: state.holes.filter((_, index) => index !== past) }
+}
+
+/** The state once what the pass was to deliver again has been, or cannot be read. */
+export function replayEnded<L extends Lease, B>(
+  { lease }: Pick<Held<L, B>, 'lease'>,
+  state: PollState,
+  { replay }: Pick<Pass, 'replay'>,
+): PollState {
+  return replay ? { ...state, ...endReplay(state, replay, lease.now) } : state
 }
 
 function rangesRefused(state: PollState): Pick<PollState, 'closedRanges' | 'rangesRefusedAt'> {

@@ -74,9 +74,10 @@ export interface PollPorts<L extends Lease, B> {
   list(sub: Subscription, operation: ListOperation, query: ListQuery, signal: AbortSignal): Promise<Answer>
   /** Pauses all requests to an instance, milliseconds. */
   pause(instance: string, ms: number): Promise<void>
-  /** Why a stream's events have nowhere to go now (a destination's backlog, a full Redis); null: they have. */
+  /** Why a stream is not to be read now (paused; a destination's backlog, a full Redis); null: it is. */
   blockedBy(sub: Subscription): string | null
-  encode(sub: Subscription, events: readonly SecurityEvent[]): Promise<B[]>
+  /** For all destinations of the stream, or of them `only` those. */
+  encode(sub: Subscription, events: readonly SecurityEvent[], only?: readonly string[]): Promise<B[]>
   relay(key: StreamKey, batches: readonly B[], lane: 'live' | 'deep'): Promise<void>
   next(turn: NextTurn, delayMs: number, attempt: number): Promise<void>
   /** Memory for a page of so many bytes; call the result to give it back. */

@@ -40,7 +40,8 @@ export interface ReplayTerms {
    * whoever was not named must not get a month of it again.
    */
   readonly forgottenBelow: number
-  readonly tail: ReadonlySet<string>
+  /** Ids of those that were: by the page before, and by this one so far. */
+  readonly sent: Set<string>
 }
 
 /** So many ids join two pages; more records than that of one second may be delivered twice. */
@@ -52,7 +53,7 @@ export function beginWalk(replay: Replay | undefined): ReplayWalk | null {
 }
 
 export function termsOf(walk: ReplayWalk | null, range: TimeRange, forgottenBelow: number): ReplayTerms | null {
-  return walk && { range, forgottenBelow, tail: new Set(walk.tail) }
+  return walk && { range, forgottenBelow, sent: new Set(walk.tail) }
 }
 
 /** The walk after a page; events come oldest first, and the next page joins at the oldest. */
@@ -70,11 +71,11 @@ export function within(time: number, { from, to }: TimeRange): boolean {
 export function endReplay(
   state: { readonly holes: readonly Hole[]; readonly replays: readonly EndedReplay[] },
   walk: ReplayWalk,
-  how: { readonly outcome: EndedReplay['outcome']; readonly now: number },
+  now: number,
 ): { readonly holes: readonly Hole[]; readonly replays: readonly EndedReplay[] } {
   const { tail: _tail, ...replay } = walk
   return {
     holes: state.holes.filter((hole) => hole.replay?.id !== walk.id),
-    replays: [...state.replays, { ...replay, endedAt: how.now, outcome: how.outcome }].slice(-endedMax),
+    replays: [...state.replays, { ...replay, endedAt: now, outcome: 'done' as const }].slice(-endedMax),
   }
 }

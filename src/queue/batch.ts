@@ -114,6 +114,14 @@ export function packTexts(texts: readonly string[]): Buffer {
   return Buffer.concat([lengths, ...encoded])
 }
 
+/** Records as they are to be sent, packed and compressed as `unpackRecords` wants them. */
+export async function packRecords(records: readonly Uint8Array[]): Promise<Buffer> {
+  const lengths = Buffer.allocUnsafe(4 + records.length * 4)
+  lengths.writeUInt32LE(records.length, 0)
+  for (const [i, record] of records.entries()) lengths.writeUInt32LE(record.length, 4 + i * 4)
+  return await shrink(Buffer.concat([lengths, ...records]))
+}
+
 /** Its length (32 bits, little-endian), then the zstd frame. In one piece: each is a trip to another thread. */
 async function shrink(bytes: Buffer): Promise<Buffer> {
   const frame = await compress(bytes, { params, chunkSize: Math.max(1_024, bytes.length >> 1) })

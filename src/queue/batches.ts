@@ -56,8 +56,8 @@ export interface Batches {
   ): Promise<void>
   /** Who owes what of the batches that are not known to be queued. */
   unqueued(key: StreamKey): Promise<ReadonlyMap<string, readonly string[]>>
-  /** Who owes what, of all batches older than `ageMs`; at most `count`. */
-  owed(key: StreamKey, ageMs: number, count: number): Promise<ReadonlyMap<string, readonly string[]>>
+  /** Who owes what, of all batches older than `ageMs`, oldest first; at most `count`, after the first `skip`. */
+  owed(key: StreamKey, ageMs: number, count: number, skip?: number): Promise<ReadonlyMap<string, readonly string[]>>
   queued(key: StreamKey, ids: readonly string[]): Promise<void>
   debts(key: StreamKey): Promise<Debt[]>
 }
@@ -105,10 +105,10 @@ export function createBatches(redis: Redis | Cluster, prefix: string): Batches {
     async unqueued(key) {
       return await owers(key, await redis.smembers(streamKeys(prefix, key).outbox))
     },
-    async owed(key, ageMs, count) {
+    async owed(key, ageMs, count, skip = 0) {
       const [seconds] = await redis.time()
       const until = Number(seconds) * 1000 - ageMs
-      return await owers(key, await redis.zrangebyscore(streamKeys(prefix, key).owed, 0, until, 'LIMIT', 0, count))
+      return await owers(key, await redis.zrangebyscore(streamKeys(prefix, key).owed, 0, until, 'LIMIT', skip, count))
     },
     async queued(key, ids) {
       if (ids.length > 0) await redis.srem(streamKeys(prefix, key).outbox, ...ids)

@@ -1,7 +1,7 @@
 // What every BullMQ queue and worker here has in common.
 
 import { Queue, Worker } from 'bullmq'
-import type { Processor, WorkerOptions } from 'bullmq'
+import type { Processor, Telemetry, WorkerOptions } from 'bullmq'
 import type { Cluster, Redis } from 'ioredis'
 import { queuePrefix } from './keys.ts'
 
@@ -11,6 +11,8 @@ export interface Engine {
   /** Workers: waits for Redis to come back. */
   readonly workers: Redis | Cluster
   readonly prefix: string
+  /** Hands a trace on from who adds a job to who takes it. Left out: nothing is traced. */
+  readonly telemetry?: Telemetry | undefined
   /** Called for each error that a queue or worker meets by itself (Redis away, full). */
   readonly onError: (error: Error) => void
 }
@@ -22,6 +24,7 @@ export function openQueue<Data>(engine: Engine, name: string): Queue<Data> {
   const queue = new Queue<Data>(name, {
     connection: engine.commands,
     prefix: queuePrefix(engine.prefix, name),
+    ...telemetryOf(engine),
     defaultJobOptions: noTrace,
     // Completions would otherwise pile up in the queue's event stream; nobody listens to them.
     streams: { events: { maxLen: 10 } },
@@ -41,6 +44,7 @@ export function openWorker<Data>(
     ...options,
     connection: engine.workers,
     prefix: queuePrefix(engine.prefix, name),
+    ...telemetryOf(engine),
     removeOnComplete: { count: 0 },
     removeOnFail: { count: 0 },
     // A job whose worker was killed is handed out again, however often that happens.
@@ -54,6 +58,10 @@ export function openWorker<Data>(
   })
   worker.on('error', engine.onError)
   return worker
+}
+
+function telemetryOf({ telemetry }: Engine): { telemetry?: Telemetry } {
+  return telemetry === undefined ? {} : { telemetry }
 }
 
 /** BullMQ's own close has no time limit: past the grace, what still runs is left to the stalled check. */

@@ -26,6 +26,8 @@ export interface Gate {
   failed(error: TailraceError): number
   /** The send was given up without an answer about the destination. */
   left(): void
+  /** A person has paused the destination, or not: nobody enters while it is held. */
+  hold(held: boolean): void
   /** For how long it has been closed, milliseconds; 0: it is open. */
   closedMs(): number
 }
@@ -43,6 +45,7 @@ export function createGate(options: GateOptions): Gate {
   let failures = 0
   let closedAt = 0
   let opensAt = 0
+  let held = false
   // Nothing is known until the first answer, which is reported even where it is good.
   let state: DestinationState | 'unknown' = 'unknown'
 
@@ -64,24 +67,11 @@ export function createGate(options: GateOptions): Gate {
       for (;;) {
         signal.throwIfAborted()
         const wait = failures > 0 ? opensAt - Date.now() : 0
-        if (wait <= 0 && inside < (failures > 0 ? 1 : Math.floor(limit))) {
+        if (!held && wait <= 0 && inside < (failures > 0 ? 1 : Math.floor(limit))) {
           inside += 1
           return
         }
-        const over = new AbortController()
-        const either = AbortSignal.any([signal, over.signal])
-        const news = once(changed, 'changed', { signal: either })
-        const waits = wait > 0 ? [news, sleep(wait, undefined, { signal: either })] : [news]
-        try {
-          await Promise.race(waits)
-        } catch (thrown) {
-          // What was waited for wraps the reason in an error of its own.
-          signal.throwIfAborted()
-          throw thrown
-        } finally {
-          over.abort()
-          await Promise.allSettled(waits)
-        }
+        await newsOf(changed, held ? 0 : wait, signal)
       }
     },
     succeeded() {
@@ -103,7 +93,30 @@ export function createGate(options: GateOptions): Gate {
       return closedMs
     },
     left: leave,
+    hold(now) {
+      if (now === held) return
+      held = now
+      wake()
+    },
     closedMs: () => (closedAt === 0 ? 0 : Date.now() - closedAt),
+  }
+}
+
+/** Until something has changed, or so many milliseconds have passed; 0: however long that takes. */
+async function newsOf(changed: EventTarget, waitMs: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  const either = AbortSignal.any([signal, over.signal])
+  const news = once(changed, 'changed', { signal: either })
+  const waits = waitMs > 0 ? [news, sleep(waitMs, undefined, { signal: either })] : [news]
+  try {
+    await Promise.race(waits)
+  } catch (thrown) {
+    // What was waited for wraps the reason in an error of its own.
+    signal.throwIfAborted()
+    throw thrown
+  } finally {
+    over.abort()
+    await Promise.allSettled(waits)
   }
 }
 

@@ -44,3 +44,8 @@ export function streamsKey(prefix: string): string {
 export function queuePrefix(prefix: string, queue: string): string {
   return `${prefix}:{${queue}}`
 }
+
+/** Hash: what a person has paused (see pauses.ts). */
+export function pausesKey(prefix: string): string {
+  return `${prefix}:paused`
+}

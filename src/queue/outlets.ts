@@ -27,6 +27,8 @@ export interface Outlets {
    */
   use(receivers: readonly Receiver[], graceMs: number): Promise<void>
   start(): void
+  /** From now on nothing is sent to these: a person has paused them. Sends under way go on. */
+  hold(destinations: ReadonlySet<string>): void
   /** Queues batches that were just committed; those of a deep lane behind all others. */
   relay(key: StreamKey, batches: readonly Batch[], lane: 'live' | 'deep'): Promise<void>
   /** Queues again what is owed and older than `ageMs`; 0: everything. */
@@ -45,6 +47,7 @@ interface Outlet {
   receiver(): Receiver
   /** Another receiver takes over. What is being sent is waited for; everything else goes to the new one. */
   swap(receiver: Receiver, graceMs: number): Promise<void>
+  hold(held: boolean): void
   start(): void
   close(graceMs: number): Promise<void>
 }
@@ -58,6 +61,7 @@ export function openOutlets(options: OutletsOptions): Outlets {
   const outlets = new Map<string, Outlet>()
   const { batches } = options
   let started = false
+  let held: ReadonlySet<string> = new Set()
 
   const enqueue = async (
     key: StreamKey,
@@ -84,6 +88,7 @@ export function openOutlets(options: OutletsOptions): Outlets {
         const known = outlets.get(receiver.name)
         if (known !== undefined) return known.receiver() === receiver ? undefined : await known.swap(receiver, graceMs)
         const outlet = openOutlet(receiver, options)
+        outlet.hold(held.has(receiver.name))
         outlets.set(receiver.name, outlet)
         if (started) outlet.start()
       })
@@ -92,6 +97,10 @@ export function openOutlets(options: OutletsOptions): Outlets {
     start() {
       started = true
       for (const outlet of outlets.values()) outlet.start()
+    },
+    hold(destinations) {
+      held = destinations
+      for (const [name, outlet] of outlets) outlet.hold(held.has(name))
     },
     async relay(key, committed, lane) {
       if (committed.length === 0) return
@@ -124,6 +133,7 @@ function openOutlet(first: Receiver, options: OutletsOptions): Outlet {
   const name = `ship-${first.name}`
   const replaced = new Error('another receiver has taken over')
   let line = openLine(first, options)
+  let held = false
 
   const run = async (job: Job, signal: AbortSignal): Promise<void> => {
     for (;;) {
@@ -153,9 +163,14 @@ function openOutlet(first: Receiver, options: OutletsOptions): Outlet {
     async swap(receiver, graceMs) {
       const before = line
       line = openLine(receiver, options)
+      line.gate.hold(held)
       worker.concurrency = receiver.concurrencyMax
       before.draining.abort(replaced)
       await within(graceMs, Promise.allSettled(before.underWay.values()))
+    },
+    hold(now) {
+      held = now
+      line.gate.hold(held)
     },
     start: () => void worker.run(),
     async close(graceMs) {

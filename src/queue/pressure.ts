@@ -56,7 +56,12 @@ export function createPressure({ batches, report }: PressureOptions): Pressure {
       }
       waiting = new Map([...sums].map(([name, sum]) => [name, sum.bytes]))
       for (const [destination, { dead, ...sum }] of sums)
-        report.backlogMeasured({ destination, ...sum, deadLetters: dead })
+        report.backlogMeasured({
+          destination,
+          ...sum,
+          boundBytes: bounds.get(destination) ?? null,
+          deadLetters: dead,
+        })
     },
     added(committed) {
       for (const { owers, encodings } of committed) {

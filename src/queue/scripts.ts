@@ -3,7 +3,7 @@
 import type { Cluster, Redis } from 'ioredis'
 import { readScript, runScript } from '../lua.ts'
 
-const names = ['begin', 'renew', 'release', 'lookup', 'commit', 'scan', 'load', 'settle'] as const
+const names = ['begin', 'renew', 'release', 'lookup', 'commit', 'scan', 'load', 'settle', 'requeue'] as const
 type ScriptName = (typeof names)[number]
 
 export type RunScript = (

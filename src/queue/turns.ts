@@ -44,6 +44,8 @@ export interface Turns {
 
 /** Behind all live turns: a back-fill of a million records holds up nobody. */
 const deepPriority = 10
+/** Each turn is a trace of its own: one of a whole back-fill would be too long to be looked at. */
+const ownTrace = { telemetry: { omitContext: true } }
 
 export function openTurns({ engine, instance, concurrency, run }: TurnsOptions): Turns {
   const name = `poll-${instance}`
@@ -63,8 +65,9 @@ export function openTurns({ engine, instance, concurrency, run }: TurnsOptions):
     async keep(rhythms) {
       for (const { key, everyMs } of rhythms) {
         const data: Turn = { v: 1, key, lane: 'tick', pass: '', step: 0 }
+        const template = { name: 'turn', data, opts: ownTrace }
         // Spread over the interval, so that a thousand tenants do not ask in the same millisecond.
-        await queue.upsertJobScheduler(key, { every: everyMs, offset: offsetOf(key, everyMs) }, { name: 'turn', data })
+        await queue.upsertJobScheduler(key, { every: everyMs, offset: offsetOf(key, everyMs) }, template)
       }
     },
     async drop(except) {
@@ -74,7 +77,7 @@ export function openTurns({ engine, instance, concurrency, run }: TurnsOptions):
     async add(turn, { delayMs, attempt }) {
       const jobId = `${turn.key}/${turn.lane}/${turn.pass}/${turn.step}/${attempt}`
       const priority = turn.lane === 'deep' ? deepPriority : 0
-      await queue.add('turn', turn, { jobId, delay: delayMs, priority })
+      await queue.add('turn', turn, { jobId, delay: delayMs, priority, ...ownTrace })
     },
     async close(graceMs) {
       await closeWorker(worker, graceMs)

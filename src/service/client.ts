@@ -7,6 +7,7 @@ import type { ServiceConnections } from './connections.ts'
 import { exchange, type Exchange, type RawAnswer } from './exchange.ts'
 import { failure, type RequestRef } from './failures.ts'
 import { checkBaseUrl } from './instances.ts'
+import { requests, type ServiceRequest } from './requests.ts'
 import { masking, secretsIn } from './words.ts'
 import type {
   CreatedClient,
@@ -75,62 +76,37 @@ export interface ServiceClient {
   deleteRules(selection: RuleSelection, signal: AbortSignal): Promise<ServiceAnswer<readonly ServiceRecord[]>>
 }
 
-interface Call {
-  readonly operation: string
-  readonly path: string
-  readonly body: unknown
-  readonly idempotent: boolean
-}
-
 /** Throws `config_invalid` when requests cannot be made from the options. */
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const call = createCaller(options)
   return {
     async list(operation, query, signal) {
-      const path = `/v1/objects/${operation}`
-      return call({ operation, path, body: query, idempotent: true }, records, signal)
+      return call(requests.list(operation, query), records, signal)
     },
     async readUser(signal) {
-      return call({ operation: 'user', path: '/v1/user', body: {}, idempotent: true }, user, signal)
+      return call(requests.readUser(), user, signal)
     },
     async renewSecret(signal) {
-      const path = '/v1/user/renew_secret'
-      return call({ operation: 'renew_secret', path, body: {}, idempotent: false }, secret, signal)
+      return call(requests.renewSecret(), secret, signal)
     },
     async createClient(client, signal) {
-      const operation = 'client_create'
-      if (!/^[A-Za-z0-9]{4}$/.test(client.vuln_prefix))
-        throw unsent(operation, 'vuln_prefix must be 4 letters or digits')
-      const path = '/v1/objects/client/create'
-      return call({ operation, path, body: client, idempotent: false }, created, signal)
+      return call(requests.createClient(client), created, signal)
     },
     async bindClient(partnerId, binding, signal) {
-      const operation = 'partner_client'
-      if (!Number.isSafeInteger(partnerId)) throw unsent(operation, 'the partner id must be an integer')
-      const path = `/v2/partner/${partnerId}/partner_client`
-      return call({ operation, path, body: binding, idempotent: false }, record, signal)
+      return call(requests.bindClient(partnerId, binding), record, signal)
     },
     async createRule(rule, signal) {
-      const operation = 'hint_create'
-      // Without a condition a rule would block every request of the client.
-      if (rule.action.length === 0) throw unsent(operation, 'a rule needs at least one condition')
-      const path = '/v1/objects/hint/create'
-      return call({ operation, path, body: rule, idempotent: false }, record, signal)
+      return call(requests.createRule(rule), record, signal)
     },
     async deleteRules(selection, signal) {
-      const operation = 'hint_delete'
-      if (!Number.isSafeInteger(selection.id) || selection.clientid.length === 0) {
-        throw unsent(operation, 'deleting needs a client id and a rule id')
-      }
-      const path = '/v1/objects/hint/delete'
-      return call({ operation, path, body: { filter: selection }, idempotent: false }, records, signal)
+      return call(requests.deleteRules(selection), records, signal)
     },
   }
 }
 
 /** Reads the body of an answer, or says, as a string, what is wrong with it. */
 type Read<T extends object> = (body: unknown) => T | string
-type Caller = <T extends object>(call: Call, read: Read<T>, signal: AbortSignal) => Promise<ServiceAnswer<T>>
+type Caller = <T extends object>(call: ServiceRequest, read: Read<T>, signal: AbortSignal) => Promise<ServiceAnswer<T>>
 
 function createCaller(options: ServiceClientOptions): Caller {
   const base = new URL(checkBaseUrl(options.baseUrl, 'baseUrl'))
@@ -227,10 +203,6 @@ function requestHeaders(options: ServiceClientOptions): Record<string, string> {
     [`${prefix}UUID`]: uuid,
     [`${prefix}Secret`]: key,
   }
-}
-
-function unsent(operation: string, why: string): TailraceError {
-  return new TailraceError('service_rejected', `${operation}: not sent: ${why}`)
 }
 
 function isRecord(value: unknown): value is ServiceRecord {

@@ -126,12 +126,18 @@ export interface ServiceUser {
   readonly record: ServiceRecord
 }
 
-/** The four characters that tie vulnerabilities to a client: from its name, padded with zeros. */
-export function vulnPrefixOf(name: string): string {
-  return name
+/**
+ * The four characters that tie vulnerabilities to a client: from its name, padded with zeros. Where they are taken
+ * (compared in upper case), the last of them count up.
+ */
+export function vulnPrefixOf(name: string, taken: ReadonlySet<string> = new Set()): string {
+  const usual = name
     .normalize('NFKD')
     .replaceAll(/[^A-Za-z0-9]/g, '')
     .slice(0, 4)
     .toUpperCase()
     .padEnd(4, '0')
+  let prefix = usual
+  for (let n = 1; taken.has(prefix) && n <= 9999; n++) prefix = usual.slice(0, 4 - String(n).length) + String(n)
+  return prefix
 }

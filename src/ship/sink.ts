@@ -38,6 +38,8 @@ export interface Sink extends AsyncDisposable {
   send(records: readonly Uint8Array[], context: SendContext, signal: AbortSignal): Promise<readonly Untaken[]>
   /** Connects as `send` would, without sending an event. Rejects as `send` does. */
   look(signal: AbortSignal): Promise<SinkReport>
+  /** Until when the certificate is valid that the receiver showed last, Unix ms; undefined: it has shown none yet. */
+  certificateExpires?(): number | undefined
 }
 
 export interface SendContext {

@@ -48,6 +48,16 @@ export async function deliverFault(reply: FastifyReply, { fault, now, makeAnswer
     case '403':
       sendRefusal(reply, refuse(403, 'User not authenticated'), {})
       return '403'
+    case '400':
+      sendRefusal(reply, refuse(400, { error: 'Invalid JSON' }), {})
+      return '400'
+    case '409':
+      sendRefusal(reply, refuse(409, 'Already exists'), {})
+      return '409'
+    case 'swallow':
+      reply.hijack()
+      await once(reply.raw, 'close')
+      return 'swallow'
     case '423':
       sendRefusal(reply, refuse(423, 'Rules are locked while a snapshot is restored'), {})
       return '423'

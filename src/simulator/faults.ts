@@ -8,7 +8,9 @@ export const faultKinds = [
   '503',
   '503-html',
   '500',
+  '400',
   '403',
+  '409',
   '423',
   'html-200',
   'inner-error',
@@ -16,9 +18,14 @@ export const faultKinds = [
   'cut',
   'reset',
   'stall',
+  'swallow',
   'slow',
 ] as const
 
+/**
+ * What goes wrong. With `truncate`, `cut`, `reset`, `stall` and `slow` the operation is performed and its answer
+ * suffers; with the others it is not performed. `swallow`: the request leads nowhere, and no answer comes.
+ */
 export type FaultKind = (typeof faultKinds)[number]
 
 /** Applies to the next `count` answers, each with `probability`. */

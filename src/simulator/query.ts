@@ -82,7 +82,7 @@ export const orderKeys: Readonly<Record<RecordKind, readonly string[]>> = {
 
 /** What each list can be filtered by. */
 export const filterKeys: Readonly<Record<RecordKind, readonly string[]>> = {
-  attacks: ['clientid', 'time', 'vulnid', 'attackid', 'type', 'domain', 'state', 'block_status'],
+  attacks: ['clientid', 'time', 'vulnid', 'attackid', 'type', 'domain', 'ip', 'state', 'block_status'],
   vulnerabilities: ['clientid', 'time', 'testrun_id', 'validated', 'id', 'status', 'type'],
   rules: ['clientid', 'actionid', 'id', 'type'],
   conditions: ['clientid', 'id'],
@@ -116,7 +116,8 @@ function readFilter(
       problems[key] = { error: 'boolean expected', value }
     } else if (name === 'actionid' && !Number.isSafeInteger(value)) {
       problems[key] = { error: 'integer expected', value }
-    } else tests.push((record) => matchesValue(record[name], value) !== negated)
+    } else if (name === 'ip') tests.push((record) => hasSource(record, value) !== negated)
+    else tests.push((record) => matchesValue(record[name], value) !== negated)
   }
   if (kind === 'vulnerabilities' && ranges.length > 0) {
     tests.push((record) => ranges.some((range) => within(record['validate_time'], range)))
@@ -161,6 +162,11 @@ function isMoment(value: unknown): value is number {
 
 function within(value: unknown, range: Range): boolean {
   return typeof value === 'number' && value >= range.from && value <= range.to
+}
+
+function hasSource(record: ServiceRecord, wanted: unknown): boolean {
+  const sources: unknown[] = Array.isArray(record['ip_top']) ? record['ip_top'] : []
+  return sources.some((source) => isObject(source) && matchesValue(source['ip'], wanted))
 }
 
 function matchesValue(have: unknown, wanted: unknown): boolean {

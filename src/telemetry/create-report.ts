@@ -66,6 +66,7 @@ type ReadFacts = Pick<
   Report,
   | 'requestAnswered'
   | 'instanceThrottled'
+  | 'instanceConfigured'
   | 'pageCommitted'
   | 'passCompleted'
   | 'passGivenUp'
@@ -80,14 +81,19 @@ function readFacts({ metrics, log, say }: Tellers): ReadFacts {
   const [purposeLabel, operationLabel] = [boundedLabel(20), boundedLabel(200)]
   return {
     requestAnswered({ instance, operation, status, ms }) {
-      const labels = { instance, operation: operationLabel(operation) }
+      const labels = { service_instance: instance, operation: operationLabel(operation) }
       metrics.serviceRequests.inc({ ...labels, status: String(status) })
       metrics.serviceRequestDuration.observe(labels, seconds(ms))
       log.trace({ instance, operation, status, ms }, 'request answered')
     },
     instanceThrottled({ instance, ms }) {
-      metrics.serviceThrottled.inc({ instance })
+      metrics.serviceThrottled.inc({ service_instance: instance })
       log.debug({ instance, ms }, 'the service asked us to slow down')
+    },
+    instanceConfigured({ instance, requestsPerSecond }) {
+      metrics.serviceRequestsMax.set({ service_instance: instance }, count(requestsPerSecond))
+      // From 0 on: a rise from nothing would not be seen as one.
+      metrics.serviceThrottled.inc({ service_instance: instance }, 0)
     },
     pageCommitted({ tenant, stream, created, updated, closed, known, late }) {
       const labels = { tenant, stream }
@@ -109,7 +115,7 @@ function readFacts({ metrics, log, say }: Tellers): ReadFacts {
     watermarkMoved: ({ tenant, stream, completeAt, clockSkewMs }) =>
       metrics.watermark.moved({ tenant, stream }, completeAt, clockSkewMs),
     turnFailed({ tenant, stream, error, failures, retryMs }) {
-      metrics.turnsFailed.inc({ tenant, stream })
+      metrics.turnsFailed.inc({ tenant, stream, code: error.code })
       metrics.errors.inc({ code: error.code })
       say.failure('reading failed', { tenant, stream }, error, { failures, retryMs })
     },
@@ -135,13 +141,20 @@ function readFacts({ metrics, log, say }: Tellers): ReadFacts {
 
 type ShipFacts = Pick<
   Report,
-  'destinationConfigured' | 'eventsShipped' | 'sendFailed' | 'eventDead' | 'destinationChanged' | 'backlogMeasured'
+  | 'destinationConfigured'
+  | 'eventsShipped'
+  | 'sendFailed'
+  | 'eventDead'
+  | 'destinationChanged'
+  | 'backlogMeasured'
+  | 'certificateSeen'
 >
 
 function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
   return {
     destinationConfigured({ destination, sink, format, confirms, confirmed }) {
       metrics.destinationConfirms.set({ destination, sink, format }, confirmed ? 1 : 0)
+      for (const code of refusals) metrics.batchesRetried.inc({ destination, code }, 0)
       if (confirmed) log.info({ destination, sink, format }, `it confirms: ${confirms}`)
       else log.warn({ destination, sink, format }, 'it confirms nothing: events count as delivered once they are sent')
     },
@@ -164,6 +177,7 @@ function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
     },
     destinationChanged({ destination, state, reason }) {
       metrics.destinationUp.set({ destination }, state === 'up' ? 1 : 0)
+      metrics.destinationHalted.set({ destination }, state === 'halted' ? 1 : 0)
       const about = { destination, state, ...(reason === null ? {} : { reason: scrub(reason) }) }
       if (state === 'up') {
         say.over('sending failed', { destination })
@@ -171,13 +185,18 @@ function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
       } else if (state === 'down') log.warn(about, 'the destination is down; its events wait')
       else log.error(about, 'the destination has stopped; someone must look')
     },
-    backlogMeasured({ destination, batches, bytes, deadLetters }) {
+    backlogMeasured({ destination, batches, bytes, boundBytes, deadLetters }) {
       metrics.backlogBatches.set({ destination }, count(batches))
       metrics.backlogBytes.set({ destination }, count(bytes))
+      if (boundBytes !== null) metrics.backlogBound.set({ destination }, count(boundBytes))
       metrics.deadLetters.set({ destination }, count(deadLetters))
     },
+    certificateSeen: ({ destination, expiresAt }) => metrics.certificateExpiry.set({ destination }, seconds(expiresAt)),
   }
 }
+
+/** What a person must see to, counted from 0 on: a rise from nothing would not be seen as one. */
+const refusals = ['sink_credentials', 'sink_certificate', 'sink_misconfigured'] as const
 
 function daemonFacts({
   metrics,
@@ -185,7 +204,14 @@ function daemonFacts({
   say,
 }: Tellers): Pick<
   Report,
-  'configApplied' | 'configRefused' | 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'
+  | 'configApplied'
+  | 'configRefused'
+  | 'destinationRemoved'
+  | 'streamRemoved'
+  | 'redisChanged'
+  | 'redisMeasured'
+  | 'pauseChanged'
+  | 'failed'
 > {
   return {
     configApplied({ tenants, destinations, broken, restart }) {
@@ -215,6 +241,12 @@ function daemonFacts({
       if (state === 'ready') log.info(about, 'Redis is ready')
       else log.warn(about, redisWords[state])
     },
+    pauseChanged({ name, pause }) {
+      metrics.paused.set({ name }, pause === null ? 0 : 1)
+      if (pause === null) log.info({ paused: name }, 'what was paused goes on')
+      else log.info({ paused: name, since: isoTime(pause.since), reason: scrub(pause.reason) }, 'paused by a person')
+    },
+    redisMeasured: ({ memoryShare }) => metrics.redisMemory.set(count(memoryShare)),
     failed({ error, during }) {
       metrics.errors.inc({ code: error.code })
       say.failure('something failed', { during }, error)
@@ -241,6 +273,7 @@ function both(one: Listener, other: Listener): Report {
   return {
     requestAnswered: tell('requestAnswered'),
     instanceThrottled: tell('instanceThrottled'),
+    instanceConfigured: tell('instanceConfigured'),
     pageCommitted: tell('pageCommitted'),
     passCompleted: tell('passCompleted'),
     passGivenUp: tell('passGivenUp'),
@@ -259,7 +292,10 @@ function both(one: Listener, other: Listener): Report {
     eventDead: tell('eventDead'),
     destinationChanged: tell('destinationChanged'),
     backlogMeasured: tell('backlogMeasured'),
+    certificateSeen: tell('certificateSeen'),
     redisChanged: tell('redisChanged'),
+    redisMeasured: tell('redisMeasured'),
+    pauseChanged: tell('pauseChanged'),
     failed: tell('failed'),
   }
 }

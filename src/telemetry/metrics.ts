@@ -1,6 +1,7 @@
 // Every metric of a daemon, declared once: name, help, labels, buckets. `create-report.ts` moves them.
 
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client'
+import { errorTable } from '../errors.ts'
 
 export type Metrics = ReturnType<typeof declareMetrics>
 
@@ -12,6 +13,8 @@ export interface MetricsOptions {
 
 const prefix = 'tailrace_'
 const stream = ['tenant', 'stream'] as const
+// Not `instance`: Prometheus gives that name to what it scrapes, and would rename ours.
+const service = ['service_instance'] as const
 
 // From a local answer to the longest time limit; a histogram per destination, so no more than needed.
 const requestSeconds = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
@@ -61,8 +64,19 @@ function declareMetrics(options: MetricsOptions) {
     ),
     tenantsBroken: gauge('tenants_broken', 'Tenants whose files are wrong.'),
     redisUp: gauge('redis_up', 'Whether Redis answers (1) or not (0).'),
-    errors: counter('errors_total', 'Failures of any kind, by error code.', ['code']),
+    paused: gauge('paused', 'Whether a person has paused a tenant, stream or destination (1).', ['name']),
+    redisMemory: gauge(
+      'redis_memory_used_ratio',
+      'Share of its maxmemory that Redis uses; 0 where it has none. Reading pauses above 0.8.',
+    ),
+    errors: errorCounts(counter('errors_total', 'Failures of any kind, by error code.', ['code'])),
   }
+}
+
+/** All codes begin with 0: a rise from nothing would not be seen as one. */
+function errorCounts(errors: Counter<'code'>): Counter<'code'> {
+  for (const code of Object.keys(errorTable)) errors.inc({ code }, 0)
+  return errors
 }
 
 interface Declare {
@@ -88,22 +102,30 @@ function readMetrics({ counter, gauge, histogram }: Declare) {
       labels: ['stream', 'purpose'],
     }),
     passesGivenUp: counter('passes_given_up_total', 'Passes that were begun again from the start.', stream),
-    turnsFailed: counter('turns_failed_total', 'Turns that failed and are tried again.', stream),
+    turnsFailed: counter('turns_failed_total', 'Turns that failed and are tried again, by error code.', [
+      ...stream,
+      'code',
+    ]),
     gaps: counter('gaps_total', 'Gaps declared: records that could not be read.', stream),
     streamPaused: gauge('stream_paused', 'Whether reading pauses (1) because a backlog is full.', [
       ...stream,
       'destination',
     ]),
     serviceRequests: counter('service_requests_total', 'Requests to the service; status 0: no answer.', [
-      'instance',
+      ...service,
       'operation',
       'status',
     ]),
+    serviceRequestsMax: gauge(
+      'service_requests_per_second_max',
+      'Requests that may be sent to an instance of the service in any second, by all replicas together.',
+      service,
+    ),
     serviceRequestDuration: histogram('service_request_duration_seconds', 'Time to the answer of the service.', {
       buckets: requestSeconds,
-      labels: ['instance', 'operation'],
+      labels: [...service, 'operation'],
     }),
-    serviceThrottled: counter('service_throttled_total', 'Times the service asked us to slow down.', ['instance']),
+    serviceThrottled: counter('service_throttled_total', 'Times the service asked us to slow down.', service),
   }
 }
 
@@ -117,7 +139,18 @@ function shipMetrics({ counter, gauge, histogram }: Declare) {
     deadLetters: gauge('dead_letters', 'Dead letters kept now.', destination),
     backlogBatches: gauge('backlog_batches', 'Batches that wait for confirmation.', destination),
     backlogBytes: gauge('backlog_bytes', 'Bytes that wait for confirmation.', destination),
+    backlogBound: gauge('backlog_bound_bytes', 'Bytes that may wait; then the streams pause.', destination),
     destinationUp: gauge('destination_up', 'Whether the destination takes events (1) or not (0).', destination),
+    destinationHalted: gauge(
+      'destination_halted',
+      'Whether the destination has stopped until a person acts (1) or not (0).',
+      destination,
+    ),
+    certificateExpiry: gauge(
+      'destination_certificate_expiry_timestamp_seconds',
+      'Until when the certificate is valid that the receiver showed last, Unix time.',
+      destination,
+    ),
     destinationConfirms: gauge(
       'destination_confirms',
       'Whether the receiver confirms what it got (1), or events count as delivered once they are sent (0).',

@@ -19,12 +19,22 @@ export interface DestinationFact {
   readonly confirmed: boolean
 }
 
+export interface BacklogFact {
+  readonly destination: string
+  readonly batches: number
+  readonly bytes: number
+  readonly boundBytes: number | null
+  readonly deadLetters: number
+}
+
 /** Facts, in the past tense. None of them throws, blocks, or keeps what it was given. */
 export interface Report {
   /** One request to the service was answered or failed. `status` 0: no answer. */
   requestAnswered(fact: { instance: string; operation: string; status: number; ms: number }): void
   /** The service asked this instance's requests to pause. */
   instanceThrottled(fact: { instance: string; ms: number }): void
+  /** Tenants of an instance of the service are configured: so many requests may be sent to it in any second. */
+  instanceConfigured(fact: { instance: string; requestsPerSecond: number }): void
   /** A page was read and committed. `late`: seconds by which records came late, for those that did. */
   pageCommitted(
     fact: StreamRef & { created: number; updated: number; closed: number; known: number; late: readonly number[] },
@@ -57,11 +67,18 @@ export interface Report {
   sendFailed(fact: { destination: string; error: TailraceError; events: number; retryMs: number }): void
   eventDead(fact: StreamRef & { destination: string; error: TailraceError }): void
   destinationChanged(fact: { destination: string; state: DestinationState; reason: string | null }): void
-  /** Sums over all streams, set about every 5 s. */
-  backlogMeasured(fact: { destination: string; batches: number; bytes: number; deadLetters: number }): void
+  /** Sums over all streams, set about every 5 s. `boundBytes`: most that may wait; null: it is not configured any more. */
+  backlogMeasured(fact: BacklogFact): void
+  /** The receiver has shown a certificate that is valid until then, Unix ms. */
+  certificateSeen(fact: { destination: string; expiresAt: number }): void
+
+  /** A person has paused something (`tenant:…`, `stream:…`, `destination:…`), or it goes on. `since`: Unix ms. */
+  pauseChanged(fact: { name: string; pause: { since: number; reason: string } | null }): void
 
   /** Redis was lost, full, came back, or is another one than before. */
   redisChanged(fact: { state: 'ready' | 'lost' | 'full' | 'replaced'; reason: string }): void
+  /** The share of its memory that Redis uses, 0 to 1; 0 where it has no bound. About every 2 s. */
+  redisMeasured(fact: { memoryShare: number }): void
   /** Something failed outside of a turn or send. A person should know. */
   failed(fact: { error: TailraceError; during: string }): void
 }

@@ -1,11 +1,25 @@
 // What the daemon looks like now, as far as the facts tell: a picture of bounded size, for `/api/status`.
 
-import type { ErrorCode, TailraceError } from '../errors.ts'
+import type { TailraceError } from '../errors.ts'
 import type { StreamName } from '../event.ts'
-import type { DestinationState, Report, StreamRef } from './report.ts'
+import type { Report, StreamRef } from './report.ts'
 import { createRate } from './rate.ts'
 import type { Rate } from './rate.ts'
+import { remember } from './remember.ts'
+import type { Remembered } from './remember.ts'
 import { scrub } from './scrub.ts'
+import type {
+  ConfigStatus,
+  DestinationStatus,
+  ErrorStatus,
+  FailureStatus,
+  InstanceStatus,
+  PauseStatus,
+  StatusPicture,
+  StreamStatus,
+} from './status-picture.ts'
+
+export type { DestinationStatus, InstanceStatus, StatusPicture, StreamStatus } from './status-picture.ts'
 
 export interface Status {
   /** Takes the facts; give it to `createReport` as `also`. */
@@ -13,105 +27,8 @@ export interface Status {
   picture(): StatusPicture
 }
 
-/** Times are ISO 8601 text. What never happened is null. */
-export interface StatusPicture {
-  readonly version: string
-  readonly startedAt: string
-  readonly uptimeSeconds: number
-  readonly redis: { readonly state: string; readonly reason: string; readonly since: string } | null
-  readonly config: ConfigStatus
-  /** The limit of requests, and what of it is used. */
-  readonly instances: readonly InstanceStatus[]
-  readonly streams: readonly StreamStatus[]
-  readonly destinations: readonly DestinationStatus[]
-  /** The latest failures outside of turns and sends, newest first. */
-  readonly failures: readonly FailureStatus[]
-}
-
-/** An instance of the service, over the last minute, as this replica sees it. */
-export interface InstanceStatus {
-  readonly instance: string
-  readonly requestsPerSecond: number
-  /** Those that were answered by anything but 2xx, or not at all, a minute. */
-  readonly failedPerMinute: number
-  /** `service.requestsPerSecond`: shared by all replicas behind a source address. Null: not known here. */
-  readonly limitPerSecond: number | null
-  /** When it last asked for a pause. */
-  readonly throttledAt: string | null
-}
-
-export interface ConfigStatus {
-  readonly appliedAt: string
-  readonly brokenTenants: number
-  /** Sections that have changed and count from the next start. */
-  readonly restart: readonly string[]
-  /** Why the files as they are now were refused; null: they are in force. */
-  readonly refused: ErrorStatus | null
-}
-
-export interface StreamStatus {
-  readonly tenant: string
-  readonly stream: StreamName
-  /** Known to be complete up to here, and how far that is behind the clock of the service. */
-  readonly completeAt: string | null
-  readonly watermarkAgeSeconds: number | null
-  /** From one look to the next, as configured. Null: not known here. */
-  readonly everySeconds: number | null
-  readonly lastPass: PassStatus | null
-  readonly eventsRead: number
-  readonly eventsPerMinute: number
-  /** Turns in a row that failed. */
-  readonly failures: number
-  readonly lastError: ErrorStatus | null
-  /** Destinations whose full backlog makes it pause. */
-  readonly pausedBy: readonly string[]
-  readonly gaps: number
-  readonly lastGap: { readonly from: string; readonly to: string; readonly reason: string } | null
-}
-
-export interface PassStatus {
-  readonly purpose: string
-  readonly pages: number
-  readonly records: number
-  readonly seconds: number
-  readonly at: string
-}
-
-export interface DestinationStatus {
-  readonly destination: string
-  readonly sink: string
-  readonly format: string
-  /** What a confirmation of it proves, in words; `confirmed` is false where it confirms nothing. */
-  readonly confirms: string
-  readonly confirmed: boolean
-  readonly state: DestinationState | 'unknown'
-  readonly reason: string | null
-  readonly backlogBatches: number
-  readonly backlogBytes: number
-  readonly deadLetters: number
-  readonly eventsShipped: number
-  readonly eventsPerMinute: number
-  /** From the time of an event to its confirmation, of the latest batch. */
-  readonly delaySeconds: number | null
-  readonly lastShippedAt: string | null
-  readonly lastError: ErrorStatus | null
-}
-
-export interface ErrorStatus {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly at: string
-}
-
-export interface FailureStatus extends ErrorStatus {
-  /** What was going on, in words. */
-  readonly during: string
-}
-
 export interface StatusOptions {
   readonly version: string
-  /** `service.requestsPerSecond`. */
-  readonly requestsPerSecond?: number
   /** How often a stream is read, in milliseconds, as it is configured now. */
   readonly everyMs?: (stream: StreamRef) => number | undefined
   /** Unix ms; for tests. */
@@ -119,7 +36,9 @@ export interface StatusOptions {
 }
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] }
-type StreamState = Changeable<Omit<StreamStatus, 'watermarkAgeSeconds' | 'everySeconds' | 'eventsPerMinute' | 'pausedBy'>> & {
+type StreamState = Changeable<
+  Omit<StreamStatus, 'watermarkAgeSeconds' | 'everySeconds' | 'eventsPerMinute' | 'pausedBy'>
+> & {
   /** The watermark by our own clock, Unix ms. */
   markAt: number | null
   readonly rate: Rate
@@ -131,6 +50,7 @@ interface InstanceState {
   readonly instance: string
   readonly requests: Rate
   readonly failed: Rate
+  limitPerSecond: number | null
   throttledAt: number | null
 }
 
@@ -150,6 +70,8 @@ export function createStatus(options: StatusOptions): Status {
       newDestination(destination, now),
     ),
     redis: null,
+    redisMemoryShare: null,
+    paused: new Map(),
     config: { appliedAt: isoTime(startedAt), brokenTenants: 0, restart: [], refused: null },
     failures: [],
   }
@@ -157,11 +79,14 @@ export function createStatus(options: StatusOptions): Status {
     report: { ...readFacts(keep), ...shipFacts(keep), ...daemonFacts(keep) },
     picture: () => ({
       version,
+      at: isoTime(now()),
       startedAt: isoTime(startedAt),
       uptimeSeconds: Math.round((now() - startedAt) / 1_000),
       redis: keep.redis,
+      redisMemoryShare: keep.redisMemoryShare,
       config: keep.config,
-      instances: keep.instance.all().map((state) => instanceStatus(state, options, now() - startedAt)),
+      paused: [...keep.paused.values()],
+      instances: keep.instance.all().map((state) => instanceStatus(state, now() - startedAt)),
       streams: keep.stream.all().map((state) => streamStatus(state, options, now())),
       destinations: keep.destination
         .all()
@@ -177,37 +102,14 @@ interface Keep {
   readonly stream: Remembered<StreamRef, StreamState>
   readonly destination: Remembered<{ destination: string }, DestinationPicture>
   redis: StatusPicture['redis']
+  redisMemoryShare: number | null
+  readonly paused: Map<string, PauseStatus>
   config: ConfigStatus
   failures: FailureStatus[]
 }
 
-interface Remembered<Ref, State> {
-  of(ref: Ref): State
-  forget(ref: Ref): void
-  all(): State[]
-}
-
-/** By reference, made when first seen. Beyond the bound a state is handed out that nobody will see. */
-function remember<Ref extends object, State>(most: number, make: (ref: Ref) => State): Remembered<Ref, State> {
-  const states = new Map<string, State>()
-  const keyOf = (ref: Ref): string =>
-    'tenant' in ref && 'stream' in ref ? `${String(ref.tenant)}/${String(ref.stream)}` : JSON.stringify(ref)
-  return {
-    of(ref) {
-      const key = keyOf(ref)
-      const known = states.get(key)
-      if (known) return known
-      const made = make(ref)
-      if (states.size < most) states.set(key, made)
-      return made
-    },
-    forget: (ref) => void states.delete(keyOf(ref)),
-    all: () => [...states.values()],
-  }
-}
-
 function newInstance(instance: string, now: () => number): InstanceState {
-  return { instance, requests: createRate(now), failed: createRate(now), throttledAt: null }
+  return { instance, requests: createRate(now), failed: createRate(now), limitPerSecond: null, throttledAt: null }
 }
 
 function newStream(tenant: string, stream: StreamName, now: () => number): StreamState {
@@ -216,21 +118,21 @@ function newStream(tenant: string, stream: StreamName, now: () => number): Strea
 }
 
 function newDestination(destination: string, now: () => number): DestinationPicture {
-  const nothing = { reason: null, delaySeconds: null, lastShippedAt: null, lastError: null }
-  const zero = { backlogBatches: 0, backlogBytes: 0, deadLetters: 0, eventsShipped: 0 }
+  const nothing = { reason: null, delaySeconds: null, lastShippedAt: null, certificateExpiresAt: null, lastError: null }
+  const zero = { backlogBatches: 0, backlogBytes: 0, backlogBoundBytes: null, deadLetters: 0, eventsShipped: 0 }
   const unknown = { sink: '', format: '', confirms: '', confirmed: true, state: 'unknown' } as const
   return { destination, ...unknown, ...nothing, ...zero, rate: createRate(now) }
 }
 
 /** Of a run that is younger than a minute, the rate is over its age. */
-function instanceStatus(state: InstanceState, options: StatusOptions, ageMs: number): InstanceStatus {
-  const { instance, requests, failed, throttledAt } = state
+function instanceStatus(state: InstanceState, ageMs: number): InstanceStatus {
+  const { instance, requests, failed, limitPerSecond, throttledAt } = state
   const seconds = Math.min(60, Math.max(5, ageMs / 1_000))
   return {
     instance,
     requestsPerSecond: Math.round((10 * requests.perMinute()) / seconds) / 10,
     failedPerMinute: failed.perMinute(),
-    limitPerSecond: options.requestsPerSecond ?? null,
+    limitPerSecond,
     throttledAt: throttledAt === null ? null : isoTime(throttledAt),
   }
 }
@@ -258,7 +160,16 @@ type ShipFact =
   | 'eventDead'
   | 'destinationChanged'
   | 'backlogMeasured'
-type DaemonFact = 'configApplied' | 'configRefused' | 'destinationRemoved' | 'streamRemoved' | 'redisChanged' | 'failed'
+  | 'certificateSeen'
+type DaemonFact =
+  | 'configApplied'
+  | 'configRefused'
+  | 'destinationRemoved'
+  | 'streamRemoved'
+  | 'redisChanged'
+  | 'redisMeasured'
+  | 'pauseChanged'
+  | 'failed'
 
 function readFacts(keep: Keep): Pick<Report, ReadFact> {
   return {
@@ -269,6 +180,9 @@ function readFacts(keep: Keep): Pick<Report, ReadFact> {
     },
     instanceThrottled({ instance }) {
       keep.instance.of({ instance }).throttledAt = keep.now()
+    },
+    instanceConfigured({ instance, requestsPerSecond }) {
+      keep.instance.of({ instance }).limitPerSecond = requestsPerSecond
     },
     passGivenUp: () => undefined,
     pageCommitted(fact) {
@@ -334,7 +248,11 @@ function shipFacts(keep: Keep): Pick<Report, ShipFact> {
       const state = keep.destination.of({ destination: fact.destination })
       state.backlogBatches = fact.batches
       state.backlogBytes = fact.bytes
+      state.backlogBoundBytes = fact.boundBytes
       state.deadLetters = fact.deadLetters
+    },
+    certificateSeen({ destination, expiresAt }) {
+      keep.destination.of({ destination }).certificateExpiresAt = isoTime(expiresAt)
     },
   }
 }
@@ -352,8 +270,18 @@ function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
     redisChanged({ state, reason }) {
       keep.redis = { state, reason: scrub(reason), since: isoTime(keep.now()) }
     },
+    pauseChanged({ name, pause }) {
+      if (pause === null) keep.paused.delete(name)
+      else keep.paused.set(name, { name, since: isoTime(pause.since), reason: scrub(pause.reason) })
+    },
+    redisMeasured({ memoryShare }) {
+      keep.redisMemoryShare = memoryShare
+    },
     failed({ error, during }) {
-      keep.failures = [{ ...errorStatus(error, keep.now()), during: scrub(during) }, ...keep.failures].slice(0, failuresMax)
+      keep.failures = [{ ...errorStatus(error, keep.now()), during: scrub(during) }, ...keep.failures].slice(
+        0,
+        failuresMax,
+      )
     },
   }
 }

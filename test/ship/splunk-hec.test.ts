@@ -247,6 +247,22 @@ test('the question goes to the server that has the events: its cookies are kept'
   })
 })
 
+test.for(['', '0aeeac95-ac74-4aa9-b30d-6c4c0ac581ba'])(
+  'channel "%s": the acknowledgement of a request after a crash is not taken for that of one before',
+  async (channel) => {
+    await using receiver = await startHec(acking)
+    receiver.acknowledgesAfter(Infinity)
+    await using sink = open(receiver, { channel, ackTimeout: 1000 })
+    const before = sink.send(bytesOf(['a']), batch, patient).catch((thrown: unknown) => thrown)
+    await expect.poll(() => asks(receiver)).toBeGreaterThan(0)
+    receiver.crash()
+    receiver.acknowledgesAfter(1)
+    // In the same channel it would have the number of the one before, and the second question would be the other's.
+    expect(await sink.send(bytesOf(['b']), batch, patient)).toEqual([])
+    expect(await before).toMatchObject({ code: 'sink_timeout', inDoubt: true })
+  },
+)
+
 test('an acknowledgement that never comes: in doubt when the time is over', async () => {
   await using receiver = await startHec(acking)
   receiver.acknowledgesAfter(Infinity)

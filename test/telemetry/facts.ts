@@ -12,17 +12,21 @@ export const unreachable = new TailraceError('sink_unreachable', 'connect ECONNR
 /** What a daemon reports while all is well. */
 export function reportNormal(report: Report, now = Date.now()): void {
   report.requestAnswered({ instance: 'eu', operation: 'readAttacks', status: 200, ms: 42 })
+  report.instanceConfigured({ instance: 'eu', requestsPerSecond: 500 })
   report.pageCommitted({ ...stream, created: 3, updated: 2, closed: 0, known: 10, late: [7] })
   report.passCompleted({ ...stream, purpose: 'live', pages: 2, records: 15, ms: 900 })
   report.watermarkMoved({ ...stream, completeAt: now - 5_000, clockSkewMs: 0 })
   report.destinationConfigured({ destination, sink: 'syslog', format: 'cef', confirms: 'All.', confirmed: true })
   report.eventsShipped({ ...stream, destination, events: 5, bytes: 2_000, ms: 12, delayMs: 6_000 })
-  report.backlogMeasured({ destination, batches: 1, bytes: 400, deadLetters: 0 })
+  report.backlogMeasured({ destination, batches: 1, bytes: 400, boundBytes: 1_000, deadLetters: 0 })
+  report.certificateSeen({ destination, expiresAt: now + 86_400_000 })
   report.destinationChanged({ destination, state: 'up', reason: null })
   report.configApplied({ tenants: 1, destinations: 1, broken: 0, restart: [] })
   report.turnRecovered({ ...stream, failures: 2 })
   report.backlogFull({ ...stream, destination, full: false })
   report.redisChanged({ state: 'ready', reason: 'connected' })
+  report.pauseChanged({ name: 'destination:soc', pause: null })
+  report.redisMeasured({ memoryShare: 0.25 })
 }
 
 /** And when nothing is. */
@@ -37,6 +41,7 @@ export function reportTrouble(report: Report): void {
   report.sendFailed({ destination, error: unreachable, events: 5, retryMs: 500 })
   report.eventDead({ ...stream, destination, error: new TailraceError('sink_refused_event', 'too long') })
   report.destinationChanged({ destination, state: 'halted', reason: 'credentials refused' })
+  report.pauseChanged({ name: 'destination:soc', pause: { since: 0, reason: 'maintenance' } })
   report.redisChanged({ state: 'lost', reason: 'connection closed' })
   report.configRefused({ error: new TailraceError('config_invalid', 'tailrace.yaml has a mistake') })
   report.streamRemoved({ tenant: 'gone', stream: 'rules' })

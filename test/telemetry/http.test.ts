@@ -6,6 +6,7 @@ import type { HttpOptions } from '../../src/telemetry/http.ts'
 import { createMetrics } from '../../src/telemetry/metrics.ts'
 import { createStatus } from '../../src/telemetry/status.ts'
 import type { StatusPicture } from '../../src/telemetry/status.ts'
+import { openScene } from './scene.ts'
 import { destination, logInMemory, reportNormal, reportTrouble, stream } from './facts.ts'
 
 async function setUp(ready: HttpOptions['ready'] = () => []) {
@@ -29,8 +30,63 @@ test('serves metrics, the page and that it is alive', async () => {
   expect((await http.get('/healthz')).status).toBe(200)
   const page = await http.get('/')
   expect(page.headers.get('content-type')).toContain('text/html')
-  expect(await page.text()).toContain('href="/api/status"')
+  expect(await page.text()).toContain('href="api/status"')
   expect((await http.get('/elsewhere')).status).toBe(404)
+})
+
+test('wants the token where there is one, but for health', async () => {
+  const token = 'a-token:with-a-colon'
+  await using scene = await openScene({ token })
+  const ask = async (path: string, authorization?: string) =>
+    fetch(`${scene.http.url}${path}`, authorization === undefined ? {} : { headers: { authorization } })
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`
+  for (const path of ['/', '/?fragment=1', '/metrics', '/api/status', '/elsewhere', '//healthz', '/healthz/']) {
+    const refused = await ask(path)
+    expect([path, refused.status]).toEqual([path, 401])
+    expect(refused.headers.get('www-authenticate')).toMatch(/Bearer .*Basic /)
+    expect(await refused.text()).not.toContain(token)
+  }
+  const wrong = [
+    `Bearer ${token}x`,
+    'Bearer',
+    `Token ${token}`,
+    basic(token),
+    basic('anybody:wrong'),
+    basic('none'),
+    '',
+  ]
+  for (const value of wrong) expect([value, (await ask('/api/status', value)).status]).toEqual([value, 401])
+  for (const value of [`Bearer ${token}`, `bearer ${token}`, basic(`anybody:${token}`), basic(`:${token}`)])
+    expect([value, (await ask('/api/status', value)).status]).toEqual([value, 200])
+  expect((await ask('/healthz')).status).toBe(200)
+  expect((await ask('/readyz')).status).toBe(200)
+})
+
+test('warns of being open to others without a token', async () => {
+  const warnings = async (more: object) => {
+    await using scene = await openScene(more)
+    return scene.http.warnings
+  }
+  expect(await warnings({ host: '0.0.0.0' })).toEqual([expect.stringContaining('http.token')])
+  expect(await warnings({ host: '0.0.0.0', token: 'something' })).toEqual([])
+  expect(await warnings({ host: '127.0.0.1' })).toEqual([])
+})
+
+test('nothing may be framed, sniffed, or run that is not ours', async () => {
+  await using scene = await openScene()
+  const headers = async (path: string) => (await fetch(`${scene.http.url}${path}`)).headers
+  const page = await headers('/')
+  const policy = page.get('content-security-policy')
+  expect(policy).toContain("default-src 'none'")
+  expect(policy).toMatch(/script-src 'nonce-[\w-]{22}'/)
+  expect(policy).not.toContain('unsafe')
+  expect((await headers('/')).get('content-security-policy')).not.toBe(policy)
+  for (const one of [page, await headers('/metrics'), await headers('/api/status')]) {
+    expect(one.get('content-security-policy')).toContain("frame-ancestors 'none'")
+    expect(one.get('x-content-type-options')).toBe('nosniff')
+    expect(one.get('referrer-policy')).toBe('no-referrer')
+    expect(one.get('cache-control')).toBe('no-store')
+  }
 })
 
 test('is ready, or says why not, without the text of an error', async () => {
@@ -81,6 +137,10 @@ test('the picture of streams and destinations follows the facts', async () => {
     },
   ])
   expect(ill.destinations).toMatchObject([{ state: 'halted', reason: 'credentials refused' }])
+  expect(well.instances).toEqual([
+    { instance: 'eu', requestsPerSecond: 0.1, failedPerMinute: 0, limitPerSecond: 500, throttledAt: null },
+  ])
+  expect(ill.instances).toMatchObject([{ requestsPerSecond: 0, throttledAt: expect.stringContaining('2023-11-14') }])
   expect(ill).toMatchObject({ redis: { state: 'lost' }, failures: [{ code: 'internal' }], uptimeSeconds: 70 })
 })
 

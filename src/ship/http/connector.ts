@@ -29,6 +29,8 @@ export interface Connector extends Disposable {
   readonly connect: buildConnector.connector
   /** Sentences about the connection that was made last: proxy, protocol, certificate. */
   describe(): string[]
+  /** As `Sink.certificateExpires`. */
+  certificateExpires(): number | undefined
 }
 
 /** Throws `sink_misconfigured` where TLS options are of no use. Disposing ends what is under way. */
@@ -36,13 +38,13 @@ export function openConnector(parts: ConnectorParts): Connector {
   const { url, proxy, timeoutMs, where } = parts
   const dial = dialerOf(parts)
   const closing = new AbortController()
-  let seen: string | undefined
+  let seen: Seen | undefined
 
   async function open(): Promise<Socket> {
     using limit = deadline(timeoutMs, closing.signal)
     try {
-      const { socket, finding } = await dial(limit.signal)
-      seen = finding
+      const { socket, ...found } = await dial(limit.signal)
+      seen = found
       return socket
     } catch (error) {
       if (closing.signal.aborted) throw new TailraceError('sink_unreachable', `${where}: the destination was closed`)
@@ -61,17 +63,23 @@ export function openConnector(parts: ConnectorParts): Connector {
     },
     describe() {
       const through = proxy === undefined ? [] : [`${url.host} through the proxy ${proxy.origin}`]
-      return seen === undefined ? through : [...through, seen]
+      return seen === undefined ? through : [...through, seen.finding]
     },
+    certificateExpires: () => seen?.expiresAt,
     [Symbol.dispose]() {
       closing.abort()
     },
   }
 }
 
-interface Dialled {
-  readonly socket: Socket
+interface Seen {
   readonly finding: string
+  /** Of the certificate, Unix ms. */
+  readonly expiresAt?: number
+}
+
+interface Dialled extends Seen {
+  readonly socket: Socket
 }
 
 function dialerOf({ url, tls: options, proxy, where }: ConnectorParts): (signal: AbortSignal) => Promise<Dialled> {
@@ -94,7 +102,7 @@ function dialerOf({ url, tls: options, proxy, where }: ConnectorParts): (signal:
       ...(through === undefined ? {} : { socket: through }),
     })
     await ready(socket, 'secureConnect', signal)
-    return { socket, finding: inspected(socket, tls) }
+    return { socket, ...inspected(socket, tls) }
   }
 }
 
@@ -125,7 +133,7 @@ function keptAlive<T extends Socket>(socket: T): T {
 }
 
 /** Checks the pin, and says what was found. Node.js hands out the certificate once: a second look finds none. */
-function inspected(socket: TLSSocket, tls: TlsSetup): string {
+function inspected(socket: TLSSocket, tls: TlsSetup): Seen {
   const certificate = socket.getPeerX509Certificate()
   try {
     tls.checkPin(certificate)
@@ -133,11 +141,12 @@ function inspected(socket: TLSSocket, tls: TlsSetup): string {
     socket.destroy()
     throw error
   }
-  if (certificate === undefined) return `${socket.getProtocol()}`
-  const { subject, issuer, validTo } = certificate
+  if (certificate === undefined) return { finding: `${socket.getProtocol()}` }
+  const { subject, issuer, validTo, validToDate } = certificate
   // A certificate may name its hosts alone, and have no subject: then there is none here, whatever its type says.
   const [whose, by] = [subject, issuer].map((name) => (name || 'nobody').replaceAll('\n', ', '))
-  return `${socket.getProtocol()}, certificate of ${whose}, issued by ${by}, valid until ${validTo}`
+  const finding = `${socket.getProtocol()}, certificate of ${whose}, issued by ${by}, valid until ${validTo}`
+  return { finding, expiresAt: validToDate.getTime() }
 }
 
 /**

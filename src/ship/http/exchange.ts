@@ -52,6 +52,8 @@ export interface HttpExchange extends AsyncDisposable {
   ask(request: HttpRequest, signal: AbortSignal): Promise<Answer>
   /** Sentences about the connection that was made last: protocol, certificate, proxy. */
   describe(): string[]
+  /** As `Sink.certificateExpires`. */
+  certificateExpires(): number | undefined
 }
 
 export interface HttpParts {
@@ -108,6 +110,7 @@ export function openHttp({ sink, url, options, secrets }: HttpParts): HttpExchan
       }
     },
     describe: () => connector.describe(),
+    certificateExpires: () => connector.certificateExpires(),
     async [Symbol.asyncDispose]() {
       closed = true
       connector[Symbol.dispose]()

@@ -129,6 +129,7 @@ function open(options: ElasticsearchOptions): Sink {
       const answer = await http.ask({ method: 'GET', path: `${base}/`, headers: common }, signal)
       return { findings: [`${where}: ${product(answer)}`, ...http.describe()] }
     },
+    certificateExpires: () => http.certificateExpires(),
     async [Symbol.asyncDispose]() {
       await http[Symbol.asyncDispose]()
     },

@@ -139,6 +139,7 @@ function open(options: SecOpsOptions): Sink {
       const words = `${where}: a token was issued, and an import of nothing is answered with status ${status}`
       return { findings: [[words, ...api.describe()].join('; '), [tokenUri.origin, ...identity.describe()].join(': ')] }
     },
+    certificateExpires: () => api.certificateExpires(),
     async [Symbol.asyncDispose]() {
       tokens[Symbol.dispose]()
       await Promise.all([api[Symbol.asyncDispose](), identity[Symbol.asyncDispose]()])

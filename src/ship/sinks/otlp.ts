@@ -80,6 +80,7 @@ function open(options: OtlpOptions): Sink {
       const said = words === '' ? '' : `; it says: ${words}`
       return { findings: [...http.describe(), `${answer.where}: it takes log records (${answer.status})${said}`] }
     },
+    certificateExpires: () => http.certificateExpires(),
     async [Symbol.asyncDispose]() {
       await http[Symbol.asyncDispose]()
     },

@@ -142,6 +142,7 @@ export function openS3(options: S3Options, load = (): Promise<Sdk> => import('@a
       })
       return { findings: [found, ...requests.describe(), 'Whether objects may be written shows with the first.'] }
     },
+    certificateExpires: () => requests.certificateExpires(),
     async [Symbol.asyncDispose]() {
       closed.abort(new TailraceError('sink_unreachable', `${where}: the destination was closed`, { inDoubt: true }))
       opened?.client.destroy()

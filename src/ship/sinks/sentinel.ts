@@ -115,6 +115,7 @@ function open(options: SentinelOptions): Sink {
       const words = `${where}: a token was issued, and an upload of no rows is answered with status ${status}`
       return { findings: [[words, ...api.describe()].join('; '), [loginUrl.origin, ...identity.describe()].join(': ')] }
     },
+    certificateExpires: () => api.certificateExpires(),
     async [Symbol.asyncDispose]() {
       tokens[Symbol.dispose]()
       await Promise.all([api[Symbol.asyncDispose](), identity[Symbol.asyncDispose]()])

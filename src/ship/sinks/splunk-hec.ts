@@ -9,6 +9,7 @@ import { count, duration, flag, oneOf, size, text, type Option } from '../../opt
 import { isJson, type Format } from '../format.ts'
 import { untilAcknowledged } from '../wire/hec-acknowledgement.ts'
 import { hecAckDisabled, hecCode, hecError, hecHealthy, readAcknowledged, readOutcome } from '../wire/hec-answers.ts'
+import { keepChannels } from '../wire/hec-channels.ts'
 import { httpSchema, openHttp, readHttpUrl, type Answer, type HttpOptions } from '../http/exchange.ts'
 import { checkName, compileName, isConstant, show, type Placeholder } from '../name-template.ts'
 import { allTaken, defineSink, type Frame, type Sink } from '../sink.ts'
@@ -52,7 +53,12 @@ export const splunkHec = defineSink<SplunkHecOptions>({
       'Whether events count as delivered only when an indexer acknowledges them. auto: if the token has acknowledgement. Splunk Cloud has none. Through a load balancer the question must reach the server that has the events: cookies are kept for it.',
     ),
     ackTimeout: duration('5m', 'How long an acknowledgement may take. Then the events are sent again.', '1s', '1h'),
-    channel: { ...text('Channel of the requests, a GUID. Empty: one is made at each start.'), format: checkChannel },
+    channel: {
+      ...text(
+        'Channel of the requests, a GUID. They are then sent one at a time, for a collector that crashes numbers its acknowledgements from 0 again. Empty: requests that are under way at the same time have a channel each.',
+      ),
+      format: checkChannel,
+    },
     index: template('Index. Empty: that of the token.', ''),
     source: template('Source. Empty: that of the token.', 'tailrace'),
     sourcetype: template('Sourcetype, such as `tailrace:{kind}`. Empty: that of the token.', 'tailrace'),
@@ -109,35 +115,39 @@ function member(name: string, value: string): (event: SecurityEvent) => string {
 function open(options: SplunkHecOptions): Sink {
   const { acknowledge, gzip } = options
   const target = readTarget(options)
-  const { where, channel } = target
+  const { where } = target
+  const channels = keepChannels(options.channel)
   const http = openHttp({ sink: 'splunk-hec', url: target.url, options, secrets: [options.token] })
   const closed = new AbortController()
 
-  function askAcks(acks: readonly number[], more: Record<string, string>, signal: AbortSignal): Promise<Answer> {
-    const headers = { ...target.headers, ...more, 'content-type': 'application/json' }
+  function askAcks({ acks, channel, cookies = {} }: AckQuestion, signal: AbortSignal): Promise<Answer> {
+    const headers = { ...target.headers, ...cookies, 'content-type': 'application/json' }
     const path = `${target.collector}/ack?channel=${channel}`
     return http.ask({ method: 'POST', path, headers, body: JSON.stringify({ acks }) }, signal)
+  }
+
+  async function sendIn(channel: string, records: readonly Uint8Array[], signal: AbortSignal) {
+    const headers = { ...target.headers, 'x-splunk-request-channel': channel, 'content-type': target.contentType }
+    const body = bodyOf(records, options)
+    const answer = await http.ask({ method: 'POST', path: target.path, headers, body, gzip }, signal)
+    const { untaken, ackId } = readOutcome(answer, records.length)
+    if (untaken.length > 0 || acknowledge === 'off') return untaken
+    if (ackId === undefined) {
+      if (acknowledge === 'on') throw withoutAck(where, true)
+      return allTaken
+    }
+    const question = { acks: [ackId], channel, cookies: cookiesOf(answer) }
+    const poll = async (limit: AbortSignal): Promise<boolean> => readAcknowledged(await askAcks(question, limit), ackId)
+    await untilAcknowledged(poll, { where, timeoutMs: options.ackTimeout }, signal)
+    return allTaken
   }
 
   return {
     async send(records, _batch, signal) {
       signal.throwIfAborted()
       if (records.length === 0) return allTaken
-      const headers = { ...target.headers, 'x-splunk-request-channel': channel, 'content-type': target.contentType }
-      const body = bodyOf(records, options)
-      const answer = await http.ask({ method: 'POST', path: target.path, headers, body, gzip }, signal)
-      const { untaken, ackId } = readOutcome(answer, records.length)
-      if (untaken.length > 0 || acknowledge === 'off') return untaken
-      if (ackId === undefined) {
-        if (acknowledge === 'on') throw withoutAck(where, true)
-        return allTaken
-      }
-      const cookies = cookiesOf(answer)
-      const poll = async (limit: AbortSignal): Promise<boolean> =>
-        readAcknowledged(await askAcks([ackId], cookies, limit), ackId)
       const either = AbortSignal.any([signal, closed.signal])
-      await untilAcknowledged(poll, { where, timeoutMs: options.ackTimeout }, either)
-      return allTaken
+      return channels.use(either, (channel) => sendIn(channel, records, either))
     },
     async look(signal) {
       signal.throwIfAborted()
@@ -145,11 +155,12 @@ function open(options: SplunkHecOptions): Sink {
       const health = await http.ask({ method: 'GET', path, headers: target.headers }, signal)
       if (hecCode(health) !== hecHealthy) throw hecError(health, 1)
       // A question about nothing: the answer says whether the token is good, and has acknowledgement.
-      const acks = await askAcks([], {}, signal)
+      const acks = await askAcks({ acks: [], channel: options.channel || randomUUID() }, signal)
       return {
         findings: [`${where}: the event collector is healthy`, ...http.describe(), finding(acks, options, where)],
       }
     },
+    certificateExpires: () => http.certificateExpires(),
     async [Symbol.asyncDispose]() {
       const message = `${where}: the destination was closed before the indexer acknowledged the events`
       closed.abort(new TailraceError('sink_unreachable', message, { inDoubt: true }))
@@ -167,7 +178,12 @@ interface Target {
   readonly path: string
   readonly contentType: string
   readonly headers: Readonly<Record<string, string>>
+}
+
+interface AckQuestion {
+  readonly acks: readonly number[]
   readonly channel: string
+  readonly cookies?: Readonly<Record<string, string>>
 }
 
 function readTarget(options: SplunkHecOptions): Target {
@@ -190,7 +206,6 @@ function readTarget(options: SplunkHecOptions): Target {
     path: raw ? `${collector}/raw${rawQuery(options)}` : `${collector}/event`,
     contentType: raw ? 'text/plain; charset=utf-8' : 'application/json',
     headers: { authorization: `Splunk ${options.token}` },
-    channel: options.channel || randomUUID(),
   }
 }
 

@@ -5,7 +5,7 @@ import { TailraceError } from '../../errors.ts'
 import { count, duration, flag, oneOf, size, text } from '../../option.ts'
 import { sendAndClose } from '../stream/close-confirmation.ts'
 import { learnManners } from '../syslog/closing-manners.ts'
-import { describePeer, dialer, readAddress, type Target } from '../stream/connection.ts'
+import { describePeer, dialer, readAddress, watchCertificate, type Target } from '../stream/connection.ts'
 import type { Format } from '../format.ts'
 import { keepConnection } from '../stream/kept-connection.ts'
 import { withLargest, type SendMessages } from '../syslog/largest-message.ts'
@@ -147,6 +147,7 @@ function compileFrame(parts: HeaderParts, format: Format): Frame {
 interface Line {
   readonly send: SendMessages
   look(signal: AbortSignal): Promise<readonly string[]>
+  certificateExpires?(): number | undefined
   close(): Promise<void>
 }
 
@@ -169,6 +170,7 @@ function open(options: SyslogOptions): Sink {
       const [first = '', ...rest] = await line.look(either)
       return { findings: [`${where}: ${first}`, ...rest] }
     },
+    certificateExpires: () => line.certificateExpires?.(),
     async [Symbol.asyncDispose]() {
       closed.abort(new TailraceError('sink_unreachable', `${where}: the destination was closed`, { inDoubt: true }))
       await line.close()
@@ -201,7 +203,8 @@ function openLine(options: SyslogOptions, where: string): Line {
   const target = { address, tls, connectTimeoutMs, where }
   if (transport === 'tcp' || transport === 'tls') return stream(options, target)
   const settings = { window, confirmTimeoutMs, where }
-  const client = relpClient({ ...settings, dial: dialer(target) })
+  const { dial, certificateExpires } = watchCertificate(dialer(target))
+  const client = relpClient({ ...settings, dial })
   return {
     send: client.send,
     async look(signal) {
@@ -209,6 +212,7 @@ function openLine(options: SyslogOptions, where: string): Line {
       const found = await relpClient({ ...settings, dial: dialer(target) }).look(signal)
       return [...found, 'It confirms every message with an answer.']
     },
+    certificateExpires,
     close: async () => client[Symbol.asyncDispose](),
   }
 }
@@ -228,7 +232,7 @@ function datagrams(udp: ReturnType<typeof openUdp>): Line {
 
 function stream({ confirm, confirmTimeout, framing, transport }: SyslogOptions, target: Target): Line {
   const { where } = target
-  const dial = dialer(target)
+  const { dial, certificateExpires } = watchCertificate(dialer(target))
   const expectation = { confirmTimeoutMs: confirmTimeout, acknowledged: watchTcp(), where }
   const byTransport = transport === 'tls' ? 'octet' : 'lf'
   const kept = keepConnection(dial, expectation)
@@ -247,6 +251,7 @@ function stream({ confirm, confirmTimeout, framing, transport }: SyslogOptions, 
       connection.socket.destroy()
       return [...found, await manners.look(signal)]
     },
+    certificateExpires,
     async close() {
       kept[Symbol.dispose]()
     },

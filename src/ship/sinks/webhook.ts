@@ -89,6 +89,7 @@ function open(options: WebhookOptions): Sink {
       const answer = await http.ask({ ...target, method: 'OPTIONS' }, signal)
       return { findings: [...http.describe(), findingOf(answer)] }
     },
+    certificateExpires: () => http.certificateExpires(),
     async [Symbol.asyncDispose]() {
       await http[Symbol.asyncDispose]()
     },

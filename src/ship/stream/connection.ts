@@ -82,6 +82,25 @@ export function dialer(target: Target): Dial {
   }
 }
 
+export interface WatchedDial {
+  readonly dial: Dial
+  /** As `Sink.certificateExpires`. */
+  certificateExpires(): number | undefined
+}
+
+/** Remembers what the peer has shown: a resumed session shows nothing. */
+export function watchCertificate(dial: Dial): WatchedDial {
+  let expiresAt: number | undefined
+  return {
+    async dial(signal) {
+      const connection = await dial(signal)
+      expiresAt = connection.certificate?.validToDate.getTime() ?? expiresAt
+      return connection
+    },
+    certificateExpires: () => expiresAt,
+  }
+}
+
 const dayMs = 86_400_000
 /** A chain is as long as its sender likes. */
 const chainMax = 8

@@ -28,6 +28,8 @@ export interface SdkRequests extends AsyncDisposable {
   handle(request: SdkRequest, more?: { readonly abortSignal?: AbortSignal }): Promise<SdkAnswer>
   /** As `HttpExchange.describe`; nothing before the first request. */
   describe(): string[]
+  /** As `Sink.certificateExpires`: of several origins, the first that ends. */
+  certificateExpires(): number | undefined
 }
 
 const never = new AbortController().signal
@@ -52,6 +54,10 @@ export function sdkRequests(open: (url: URL) => HttpExchange): SdkRequests {
       return { response }
     },
     describe: () => [...exchanges.values()].flatMap((exchange) => exchange.describe()),
+    certificateExpires() {
+      const ends = [...exchanges.values()].flatMap((exchange) => exchange.certificateExpires() ?? [])
+      return ends.length === 0 ? undefined : Math.min(...ends)
+    },
     async [Symbol.asyncDispose]() {
       await Promise.all([...exchanges.values()].map((exchange) => exchange[Symbol.asyncDispose]()))
     },

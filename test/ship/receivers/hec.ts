@@ -37,6 +37,8 @@ export interface Hec extends HttpReceiver {
   saysOfAcks(reply: Reply | undefined): void
   /** How often it says no to each question about acknowledgement before it says yes. */
   acknowledgesAfter(questions: number): void
+  /** From now on it knows of no request before, and numbers those to come from 0. */
+  crash(): void
 }
 
 type Parsed =
@@ -115,6 +117,10 @@ export async function startHec(setup: HecSetup): Promise<Hec> {
     saysOfAcks: (reply) => void (saidOfAcks = reply),
     resetAfterTaking: (times) => void (resets = times),
     acknowledgesAfter: (times) => void (questions = times),
+    crash() {
+      channels.clear()
+      nextAck = 0
+    },
   }
 }
 
