@@ -100,6 +100,12 @@ export const mainOptions = {
   queue: {
     batchBytes: size('2mb', 'Events that are queued as one have no more bytes than this, uncompressed.', '1kb', '64mb'),
     backlogBytes: size('256mb', 'What may wait for one destination, compressed. Then its streams pause.', '1mb'),
+    trail: count(
+      5_000,
+      'For `tailrace trace`: the way of so many of the latest events of each stream is kept, less ten for each of their batches; 60 to 130 KB. 0: of none.',
+      0,
+      1_000_000,
+    ),
     memoryBytes: size('32mb', 'Pages that are in memory at the same time have no more bytes than this.', '1mb'),
   },
   simulator: {

@@ -93,7 +93,17 @@ function withOldTenants(before: Config, next: Config): Config {
   return kept.length === 0 ? next : { ...next, tenants: [...next.tenants, ...kept] }
 }
 
-const fixedSections = ['redis', 'service', 'http', 'log', 'tracing', 'shutdown', 'queue', 'simulator', 'receiver'] as const
+const fixedSections = [
+  'redis',
+  'service',
+  'http',
+  'log',
+  'tracing',
+  'shutdown',
+  'queue',
+  'simulator',
+  'receiver',
+] as const
 
 function restartFor(before: Config, next: Config): string[] {
   return fixedSections.filter((name) => digestOf(before[name]) !== digestOf(next[name]))

@@ -15,7 +15,7 @@ import type { Engine } from './queue/engine.ts'
 import { openOutlets } from './queue/outlets.ts'
 import type { Outlets } from './queue/outlets.ts'
 import { createPauseBoard, createPauses } from './queue/pauses.ts'
-import type { Pause, PauseBoard } from './queue/pauses.ts'
+import type { PauseBoard } from './queue/pauses.ts'
 import { createPressure } from './queue/pressure.ts'
 import type { Pressure } from './queue/pressure.ts'
 import { createStore } from './queue/store.ts'
@@ -111,16 +111,17 @@ export async function startDaemon(given: DaemonParts): Promise<Daemon> {
     telemetry: given.tracing?.telemetry,
     onError: (error) => report.failed({ error: asRedisError(error), during: 'queue work' }),
   }
-  const store = createStore(commands, prefix)
+  const store = createStore(commands, prefix, config.queue.trail)
   const batches = createBatches(commands, prefix)
+  const outlets = openOutlets({ engine, batches, report })
   const parts: Parts = {
     ...given,
     commands,
     connections: stack.use(openServiceConnections(config)),
     store,
-    outlets: openOutlets({ engine, batches, report }),
+    outlets,
     pressure: createPressure({ batches, report }),
-    paused: createPauseBoard(),
+    paused: createPauseBoard({ pauses: createPauses(commands, prefix), outlets, report }),
     engine,
     instances: new Map(),
     inForce: { config, roster: noRoster, clients: new Map(), receivers: new Map() },
@@ -338,14 +339,9 @@ async function sweep({ outlets, store }: Parts, ageMs: number): Promise<void> {
   await outlets.sweep(await store.registered(), ageMs)
 }
 
-function takePauses(pauses: readonly Pause[], { paused, outlets, report }: Parts): void {
-  for (const change of paused.take(pauses)) report.pauseChanged(change)
-  outlets.hold(paused.destinations())
-}
-
 /** Takes up what an earlier run left, then lets everything run, and keeps it so. */
 async function begin(parts: Parts, stack: AsyncDisposableStack): Promise<void> {
-  const { store, outlets, pressure, report, instances, commands } = parts
+  const { store, outlets, pressure, paused, report, instances, commands } = parts
   const repeat = (ms: number, during: string, work: () => Promise<void>): void => {
     stack.use(every(ms, work, (thrown) => report.failed({ error: asRedisError(thrown), during })))
   }
@@ -353,9 +349,7 @@ async function begin(parts: Parts, stack: AsyncDisposableStack): Promise<void> {
     await pressure.measure(await store.registered())
     tellCertificates(parts.inForce.receivers.values(), report)
   }
-  const pauses = createPauses(commands, parts.config.redis.prefix)
-  const lookAtPauses = async (): Promise<void> => takePauses(await pauses.list(), parts)
-  await lookAtPauses()
+  await paused.look()
   await sweep(parts, 0)
   await measure()
   outlets.start()
@@ -363,7 +357,7 @@ async function begin(parts: Parts, stack: AsyncDisposableStack): Promise<void> {
   for (const { turns } of instances.values()) turns.start()
   repeat(keepEveryMs, 'keeping the rhythm', async () => keep(parts))
   repeat(sweepAgeMs, 'sweeping', async () => sweep(parts, sweepAgeMs))
-  repeat(pausesEveryMs, 'reading what is paused', lookAtPauses)
+  repeat(pausesEveryMs, 'reading what is paused', async () => paused.look())
   repeat(measureEveryMs, 'measuring backlogs', measure)
   stack.use(
     watchRedis(commands, watchEveryMs, {

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline/promises'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { check } from './commands/check.ts'
 import type { ExitCode, Screen, Terminal } from './commands/command.ts'
+import { declareDoctorCommand } from './commands/doctor.ts'
 import { reference } from './commands/reference.ts'
 import { declareRepairCommands } from './commands/repair.ts'
 import { run } from './commands/run.ts'
@@ -71,6 +72,7 @@ function declare(act: (work: Act) => void): Command {
     .action((options) => act(async (terminal) => reference(options, terminal)))
   declareServiceCommands(program, act)
   declareRepairCommands(program, act)
+  declareDoctorCommand(program, act)
   return program
 }
 

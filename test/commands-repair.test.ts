@@ -161,12 +161,12 @@ test(
     await using scene = await openScene({ streams })
     const { folder, config } = scene
     const lake = folder.file('lake')
-    await using daemon = startProcess(['run', '--config', config])
+    await using _daemon = startProcess(['run', '--config', config])
     const read = async (): Promise<string[]> =>
       [...new Set((await eventsIn(lake)).map(({ stream }) => stream))].toSorted()
     await expect.poll(read, { timeout: 20_000 }).toEqual(['attacks', 'conditions', 'rules'])
     const asked = await scene.run('backfill', '--tenant', 'acme', '--destination', 'lake', '--wait')
-    expect(asked, daemon.output()).toMatchObject({ code: 0 })
+    expect(asked).toMatchObject({ code: 0 })
     expect(asked.out).toMatch(/acme\/conditions: done, \d+ events\nacme\/rules: done, \d+ events/)
     const again = async (): Promise<string[]> =>
       [...new Set((await replayedIn(lake)).map(({ stream }) => stream))].toSorted()
@@ -233,7 +233,7 @@ test('dead letters are listed, shown, queued again and thrown away', { timeout: 
     return 200
   })
   const destinations = [{ name: 'hook', sink: 'webhook', url: receiver.url, streams: ['conditions'] }]
-  await using scene = await openScene({ destinations, streams: { conditions: { every: '1h' } } })
+  await using scene = await openScene({ destinations, streams: { conditions: { every: '2s' } } })
   interface Letter {
     readonly id: string
     readonly code: string
@@ -251,7 +251,7 @@ test('dead letters are listed, shown, queued again and thrown away', { timeout: 
   }
   const dead = await letters()
   const [one, two] = dead
-  expect(one).toMatchObject({ code: 'sink_refused_batch' })
+  expect(one).toMatchObject({ code: expect.stringContaining('sink_refused') })
   const shown = await scene.run('dead-letters', 'show', one?.id ?? '')
   expect(shown).toMatchObject({ code: 0, out: `${one?.record}\n` })
   expect(await letters('--code', 'sink_timeout')).toEqual([])
@@ -302,6 +302,32 @@ test('what is paused is neither read nor sent, by a daemon that runs or is start
   await expect.poll(() => lineCount(soc), { timeout: 20_000 }).toBeGreaterThan(before)
   expect(await run('pause', '--destination', 'moon')).toMatchObject({ code: 2 })
   expect(await run('pause', '--stream', 'attacks')).toMatchObject({ code: 2 })
+})
+
+test('the way of an event is told by its id and by its number', { timeout: 60_000 }, async () => {
+  await using scene = await openScene()
+  const { folder, config, run } = scene
+  expect(await run('pause', '--destination', 'lake')).toMatchObject({ code: 0 })
+  await using _daemon = startProcess(['run', '--config', config])
+  const soc = folder.file('soc')
+  await expect.poll(() => lineCount(soc), { timeout: 20_000 }).toBeGreaterThan(300)
+  const [event] = (await eventsIn(soc)).filter(({ sequence }) => sequence === 120)
+  interface Way {
+    readonly sequence: number
+    readonly readAt: number
+    readonly settled: readonly { destination: string; at: number }[]
+    readonly waiting: readonly string[]
+  }
+  const [byId] = JSON.parse((await tailrace('trace', '--config', config, '--json', '--', event?.id ?? '')).out) as Way[]
+  expect(byId).toMatchObject({ sequence: 120, settled: [{ destination: 'soc' }], waiting: ['lake'] })
+  expect(byId?.settled[0]?.at).toBeGreaterThanOrEqual(byId?.readAt ?? Infinity)
+  expect(await scene.json('trace', 'acme/attacks#120')).toMatchObject([{ sequence: 120, waiting: ['lake'] }])
+  const told = await run('trace', 'acme/attacks#120')
+  expect(told.out).toMatch(
+    /acme\/attacks#120: read .* \((live|backfill) .*\), in batch b.*\n.*\nsoc +confirmed .*\nlake +waiting/,
+  )
+  expect(await run('trace', 'acme/attacks#999999')).toMatchObject({ code: 1 })
+  expect(await run('trace', 'nonsense')).toMatchObject({ code: 2 })
 })
 
 test('heartbeats come as often as was asked for, and are counted as all events are', { timeout: 60_000 }, async () => {

@@ -1,3 +1,4 @@
+/* oxlint-disable eslint/no-control-regex -- the sequences of a terminal are what it is about */
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
@@ -94,7 +95,7 @@ test.skipIf(!hasScript)('status --watch draws on a terminal, and leaves it as it
     .filter((frame) => frame.endsWith('\u001b[?2026l'))
   expect(frames.length).toBeGreaterThan(0)
   for (const frame of frames) {
-    const lines = frame.replaceAll(/\u001b\[[?\d]*[A-Za-z]/g, '').split('\r\n')
+    const lines = frame.replaceAll(/\u001b\[[?\d]*[A-Za-z]/g, '').split(/\r+\n/)
     expect(lines.length).toBeLessThanOrEqual(12)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(40)
     expect(frame).not.toMatch(/\u001b\[\d+(;\d+)?m/)

@@ -244,7 +244,7 @@ test('variables override the file; empty ones do not', async () => {
     TAILRACE_SERVICE_INSTANCES: 'eu=https://eu.example.org,ru=https://ru.example.org/x',
     TAILRACE_QUEUE_BATCH_BYTES: '2mb',
   })
-  expect(config.http).toEqual({ port: 9000, host: '::1' })
+  expect(config.http).toEqual({ port: 9000, host: '::1', token: '' })
   expect(config.log.pretty).toBe(false)
   expect(config.redis).toMatchObject({ prefix: 'mine', password: 'pw-1' })
   expect(config.redis.url).toContain('h1:1,h2:2')
@@ -392,7 +392,7 @@ test('a wrong tenant breaks itself only, and says why', async () => {
       destinations (line 6): "sco" is not one of: soc, lake; did you mean soc?
       streams.attack (line 5): is not an option; did you mean attacks?
       streams.rules.every (line 5): needs a unit, such as 500ms, 15s, 10m, 24h
-      streams.conditions.overlap (line 5): is not an option; there are: enabled, every, pageSize",
+      streams.conditions.overlap (line 5): is not an option; there are: enabled, every, pageSize, heartbeat",
       "config_invalid: tenants/us.yaml has a mistake:
       instance (line 2): instance "us" has no address: set service.instances.us to its base URL, or baseUrl in the tenant's file (known: eu)",
     ]

@@ -4,14 +4,12 @@ import { loadConfig } from '../config.ts'
 import type { Config, Destination, Tenant } from '../config.ts'
 import { asTailraceError } from '../errors.ts'
 import { encodingOf } from '../ship/encoding.ts'
-import type { SinkType } from '../ship/sink.ts'
 import { testEvent } from '../ship/test-event.ts'
 import { streams } from '../poll/streams/all.ts'
 import { assertSafe, asRedisError, connectRedis, inspectRedis } from '../redis.ts'
-import { createServiceClient } from '../service/client.ts'
-import { openConnections } from '../service/connections.ts'
 import type { ServiceConnections } from '../service/connections.ts'
 import type { ExitCode, Terminal } from './command.ts'
+import { askForOne, clientOf, lookAt, openServiceConnections } from './looks.ts'
 import { registers } from './registers.ts'
 
 export interface CheckOptions {
@@ -49,9 +47,7 @@ function describe({ file, tenants, destinations }: Config): Finding {
 
 async function connect(config: Config, signal: AbortSignal): Promise<Finding[]> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(lookTimeoutMs)])
-  const { service } = config
-  const ca = service.ca === undefined ? {} : { ca: service.ca }
-  await using connections = openConnections({ connections: 4, connectMs: service.connectTimeout, ...ca })
+  await using connections = openServiceConnections(config)
   const found = await Promise.all([
     lookAtRedis(config),
     ...config.tenants.map(async (tenant) => lookAtTenant(tenant, config, { connections, signal: bounded })),
@@ -83,25 +79,16 @@ interface Look {
   readonly signal: AbortSignal
 }
 
-/** One record of each stream: are the credentials, the permission and the clock right? */
-async function lookAtTenant(tenant: Tenant, { service }: Config, look: Look): Promise<Finding[]> {
-  const client = createServiceClient({
-    baseUrl: tenant.baseUrl,
-    instance: tenant.instance,
-    credentials: tenant.credentials,
-    headerPrefix: service.headerPrefix,
-    connections: look.connections,
-    timeouts: { headersMs: service.headersTimeout, bodyMs: service.bodyTimeout },
-    maxAnswerBytes: service.maxAnswerBytes,
-  })
+/** One record of each stream. */
+async function lookAtTenant(tenant: Tenant, config: Config, look: Look): Promise<Finding[]> {
+  const client = clientOf(tenant, config, { connections: look.connections })
   const wanted = streams.filter((stream) => tenant.streams.some((settings) => settings.stream === stream.name))
   return await Promise.all(
     wanted.map(async (stream) => {
       const subject = `tenant ${tenant.name}, ${stream.name}`
       try {
-        const query = stream.query(tenant.clients, { from: Math.floor(Date.now() / 1000) - 86_400, to: null })
-        const answer = await client.list(stream.operation, { ...query, offset: 0, limit: 1 }, look.signal)
-        const skew = answer.date === null ? 'unknown' : `${Math.round((answer.date - Date.now()) / 1000)} s`
+        const skewMs = await askForOne(client, stream, tenant.clients, look.signal)
+        const skew = skewMs === null ? 'unknown' : `${Math.round(skewMs / 1000)} s`
         return passing(subject, `answers; its clock is ahead of ours by ${skew}`)
       } catch (thrown) {
         return failing(subject, asTailraceError(thrown).message)
@@ -110,19 +97,14 @@ async function lookAtTenant(tenant: Tenant, { service }: Config, look: Look): Pr
   )
 }
 
-async function lookAtDestination({ name, sink: type, options }: Destination, signal: AbortSignal): Promise<Finding[]> {
-  const subject = `destination ${name}`
+async function lookAtDestination(destination: Destination, signal: AbortSignal): Promise<Finding[]> {
+  const subject = `destination ${destination.name}`
   try {
-    await using sink = type.open(options)
-    const { findings } = await sink.look(signal)
-    return [...findings, `confirms: ${confirmsOf(type, options)}`].map((text) => passing(subject, text))
+    const findings = await lookAt(destination, signal)
+    return findings.map((text) => passing(subject, text))
   } catch (thrown) {
     return [failing(subject, asTailraceError(thrown).message)]
   }
-}
-
-function confirmsOf(type: SinkType, options: object): string {
-  return type.unconfirmed?.(options) === true ? 'nothing; what is lost on the way is lost' : type.confirms
 }
 
 /** Only to destinations that are named, or to all: each gets one event that says that it is a test. */

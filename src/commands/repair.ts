@@ -8,6 +8,7 @@ import type { ExitCode, Terminal } from './command.ts'
 import { discardLetters, listLetters, requeueLetters, showLetter } from './dead-letters.ts'
 import { momentHelp } from './moment.ts'
 import { listPauses, pause, resume } from './pause.ts'
+import { trace } from './trace.ts'
 import { resetWatermark, setWatermark, showWatermarks } from './watermark.ts'
 
 export type Act = (work: (terminal: Terminal) => Promise<ExitCode>) => void
@@ -18,6 +19,7 @@ export function declareRepairCommands(program: Command, act: Act): void {
   declareDeadLetters(program, act)
   declareBacklog(program, act)
   declarePauses(program, act)
+  declareTrace(program, act)
 }
 
 const usualConfig = 'config/tailrace.yaml'
@@ -186,6 +188,25 @@ kept, up to its backlogBytes; then the streams that feed it pause as well.`,
   paused(program.command('resume'))
     .description('let go on what was paused')
     .action((options) => act(async (terminal) => resume(options, terminal)))
+}
+
+function declareTrace(program: Command, act: Act): void {
+  withStreams(program.command('trace <event>'))
+    .description('the way of one event: when it was read, in which batch it went to whom, and who has confirmed it')
+    .option(...json)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tailrace trace f4_A1nQ0z9mXr2LdKwPq8g           by its id
+  tailrace trace acme/attacks#1234                by its sequence
+
+An id that begins with a hyphen comes after two more: tailrace trace -- -A1nQ0…
+
+It knows the latest events of each stream: queue.trail says how many. A destination's filter is not looked at: a
+batch that it has confirmed may have had the event left out for it.`,
+    )
+    .action((event: string, options) => act(async (terminal) => trace(event, options, terminal)))
 }
 
 function positive(text: string): number {

@@ -3,7 +3,7 @@
 import { verdictOf } from '../telemetry/page/overview.ts'
 import { problemsOf } from '../telemetry/page/problems.ts'
 import type { Problem } from '../telemetry/page/problems.ts'
-import { rankOf, streamState, streamStateWords } from '../telemetry/page/stream-state.ts'
+import { pausedIn, rankOf, streamState, streamStateWords } from '../telemetry/page/stream-state.ts'
 import { count, counted, duration, size } from '../telemetry/page/words.ts'
 import type { DestinationStatus, StatusPicture, StreamStatus } from '../telemetry/status.ts'
 import { padded } from './styled.ts'
@@ -33,7 +33,7 @@ export function statusLines(picture: StatusPicture, width: number): Line[] {
     empty,
     ...destinationLines(picture.destinations),
     empty,
-    ...streamLines(picture.streams),
+    ...streamLines(picture),
   ]
 }
 
@@ -109,10 +109,18 @@ function destinationLines(destinations: readonly DestinationStatus[]): Line[] {
   return columns(['destination', 'state', 'waiting', '', 'delay', 'per min', 'dead', ''], rows)
 }
 
-function streamLines(streams: readonly StreamStatus[]): Line[] {
-  const styles = { failing: 'act', behind: 'watch', paused: 'watch', starting: 'soft', fine: 'fine' } as const
-  const sorted = streams
-    .map((status) => ({ status, state: streamState(status), name: `${status.tenant}/${status.stream}` }))
+function streamLines(picture: StatusPicture): Line[] {
+  const paused = pausedIn(picture)
+  const styles = {
+    failing: 'act',
+    behind: 'watch',
+    full: 'watch',
+    paused: 'soft',
+    starting: 'soft',
+    fine: 'fine',
+  } as const
+  const sorted = picture.streams
+    .map((status) => ({ status, state: streamState(status, paused), name: `${status.tenant}/${status.stream}` }))
     .toSorted((a, b) => rankOf(a.state) - rankOf(b.state) || a.name.localeCompare(b.name))
   const rows = sorted.map(({ status, state, name }): Piece[] => [
     [name, 'strong'],

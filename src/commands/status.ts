@@ -35,7 +35,8 @@ export async function status(options: StatusOptions, terminal: Terminal): Promis
   if (options.json) terminal.print(JSON.stringify(picture, null, 2))
   else {
     const width = terminal.screen?.size().columns ?? Infinity
-    for (const line of statusLines(picture, Math.min(width, 120))) terminal.print(paint(line, width, colours(terminal)))
+    for (const line of statusLines(picture, Math.min(width, 120)))
+      terminal.print(paint(line, width, colours(terminal)).trimEnd())
   }
   return 0
 }

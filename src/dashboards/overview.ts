@@ -3,7 +3,7 @@
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog'
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard'
 import type { Board } from './board.ts'
-import { series, stat, table } from './panel.ts'
+import { rise, series, stat, table } from './panel.ts'
 import { backlogShare, certificateDays, deadLetters, redisMemoryShare, watermarkAge } from './thresholds.ts'
 
 // Each replica tells the watermarks that it has moved itself: the youngest counts.
@@ -185,7 +185,7 @@ function failures(): Builder<Panel>[] {
       labels: ['tenant', 'stream', 'code'],
       columns: [
         [
-          'topk(20, sum by (tenant, stream, code) (increase(tailrace_turns_failed_total{job=~"$job"}[1h])) > 0)',
+          `topk(20, sum by (tenant, stream, code) (${rise('tailrace_turns_failed_total{job=~"$job"}', '1h')}))`,
           'Failures',
           'short',
         ],
@@ -198,6 +198,13 @@ function failures(): Builder<Panel>[] {
       says: 'Declared since the replicas started: records that could not be read.',
       unit: 'short',
       query: 'sum(tailrace_errors_total{job=~"$job", code="stream_gap"})',
+      alarm: { warning: 0 },
+    }),
+    stat({
+      title: 'Paused by a person',
+      says: 'Tenants, streams and destinations. `tailrace pause list` says since when and why.',
+      unit: 'short',
+      query: 'sum(max by (job, name) (tailrace_paused{job=~"$job"})) or vector(0)',
       alarm: { warning: 0 },
     }),
     stat({

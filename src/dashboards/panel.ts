@@ -23,6 +23,11 @@ export const datasource = { type: 'prometheus', uid: '${datasource}' }
 /** PromQL, and how a series of its answer is called. */
 export type Query = readonly [expr: string, legend: string]
 
+/** By how much counters have risen, those that began meanwhile too, which `increase` alone does not see. */
+export function rise(counter: string, range: string): string {
+  return `increase(${counter}[${range}]) > 0 or (${counter} unless ${counter} offset ${range}) > 0`
+}
+
 interface Card {
   readonly title: string
   /** What it shows and what is normal, for somebody who sees it for the first time. */

@@ -3,7 +3,7 @@
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog'
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard'
 import type { Board } from './board.ts'
-import { series, stat } from './panel.ts'
+import { rise, series, stat } from './panel.ts'
 import { watermarkAge } from './thresholds.ts'
 
 const own = '{job=~"$job", tenant="$tenant"}'
@@ -46,7 +46,7 @@ function glance(): Builder<Panel>[] {
       title: 'Failed turns in an hour',
       says: 'Requests and commits that failed and were tried again.',
       unit: 'short',
-      query: `sum(increase(tailrace_turns_failed_total${own}[1h])) or vector(0)`,
+      query: `sum(${rise(`tailrace_turns_failed_total${own}`, '1h')}) or vector(0)`,
       width: 6,
     }),
     stat({
@@ -123,7 +123,7 @@ function trouble(): Builder<Panel>[] {
       title: 'Passes given up',
       says: 'Begun again from the start, because the list changed faster than it could be read. More than a few: raise pageSize.',
       unit: 'cps',
-      queries: [[`sum by (stream) (rate(tailrace_passes_given_up_total${own}[$__rate_interval]))`, '{{stream}}']],
+      queries: [[`sum(rate(tailrace_passes_given_up_total${own}[$__rate_interval])) or vector(0)`, 'passes']],
     }),
   ]
 }

@@ -29,8 +29,10 @@ export async function commit<L extends Lease, B>(
   state: PollState,
   { seen = [], last = [], batches = [] }: Brought<B> = {},
 ): Promise<void> {
-  const { ports, lease } = held
-  await ports.store.commit(lease, { state: JSON.stringify(state), trouble: remaining(held), seen, last, batches })
+  const { ports, lease, lane } = held
+  const walk = held.state[lane]
+  const pass = walk === null ? '' : `${walk.purpose} ${walk.id}, page ${walk.step + 1}`
+  await ports.store.commit(lease, { state: JSON.stringify(state), trouble: remaining(held), seen, last, batches, pass })
 }
 
 /** What cannot be queued now stays in the outbox; the sweep queues it. */

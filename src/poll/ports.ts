@@ -52,6 +52,8 @@ export interface StreamStore<L extends Lease, B> {
       readonly seen: readonly KnownChange[]
       readonly last: readonly (readonly [identity: string, record: Buffer | null])[]
       readonly batches: readonly B[]
+      /** Names the page that brought it, for people. */
+      readonly pass: string
     },
   ): Promise<void>
   scan(

@@ -24,6 +24,17 @@ interface Encoded {
   readonly packed: Buffer
 }
 
+/** Which events a batch has. */
+export interface BatchTrace {
+  /** The first characters of their ids, one after the other: 66 bits of each are enough to tell them apart. */
+  readonly ids: string
+  /** Sequence of the first; of replayed ones, of all. */
+  readonly first: number
+  readonly replayed: boolean
+}
+
+export const tracedIdLength = 11
+
 export interface Batch {
   readonly id: string
   readonly encodings: readonly Encoded[]
@@ -31,6 +42,8 @@ export interface Batch {
   readonly owers: ReadonlyMap<string, string>
   /** Time of its oldest event, Unix milliseconds. */
   readonly oldest: number
+  /** For the trail. */
+  readonly trace: BatchTrace
 }
 
 const compress = promisify(zstdCompress)
@@ -72,6 +85,11 @@ async function makeBatch(
       outlets.filter(({ encoding }) => kept.has(encoding.key)).map((o) => [o.destination, o.encoding.key]),
     ),
     oldest: events.reduce((oldest, event) => Math.min(oldest, event.time), Infinity),
+    trace: {
+      ids: events.map(({ id }) => id.slice(0, tracedIdLength)).join(''),
+      first: events[0]?.sequence ?? 0,
+      replayed: events[0]?.replayed ?? false,
+    },
   }
 }
 

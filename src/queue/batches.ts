@@ -95,7 +95,7 @@ export function createBatches(redis: Redis | Cluster, prefix: string): Batches {
       const left = outcome.left.length === 0 ? '' : JSON.stringify(outcome.left)
       const reply = await run(
         'settle',
-        [keys.batch(ref.id), keys.owed, keys.outbox, keys.debt, keys.dead],
+        [keys.batch(ref.id), keys.owed, keys.outbox, keys.debt, keys.dead, keys.trail],
         [ref.id, destination, left, deadLettersMax, outcome.dead.length, ...letters],
       )
       if (reply !== -1) return

@@ -17,6 +17,8 @@ export interface StreamKeys {
   readonly debt: string
   /** Hash: `<destination>/<batch>/<index>` → a dead letter. */
   readonly dead: string
+  /** Stream: which batches there were lately, and who has confirmed them (see trail.ts). */
+  readonly trail: string
   /** Hash per batch (see batches.ts). */
   batch(id: string): string
 }
@@ -31,6 +33,7 @@ export function streamKeys(prefix: string, key: StreamKey): StreamKeys {
     outbox: `${tag}outbox`,
     debt: `${tag}debt`,
     dead: `${tag}dead`,
+    trail: `${tag}trail`,
     batch: (id) => `${tag}batch:${id}`,
   }
 }

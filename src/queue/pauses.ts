@@ -3,7 +3,9 @@
 import type { Cluster, Redis } from 'ioredis'
 import { refOf } from '../event.ts'
 import type { StreamKey } from '../event.ts'
+import type { Report } from '../telemetry/report.ts'
 import { pausesKey } from './keys.ts'
+import type { Outlets } from './outlets.ts'
 
 /** `tenant:acme`, `stream:acme/attacks`, `destination:soc`. */
 export type PauseName = `${'tenant' | 'stream' | 'destination'}:${string}`
@@ -41,35 +43,35 @@ export function createPauses(redis: Redis | Cluster, prefix: string): Pauses {
 }
 
 export interface PauseBoard {
-  /** Takes what holds from now on; tells what has changed since. */
-  take(pauses: readonly Pause[]): readonly PauseChange[]
+  /** Reads what is paused from now on. */
+  look(): Promise<void>
   /** What keeps a stream from being read: a pause of it, or of its tenant. */
   ofStream(key: StreamKey): Pause | undefined
-  /** Names of destinations that are not sent to. */
-  destinations(): ReadonlySet<string>
 }
 
-export interface PauseChange {
-  readonly name: PauseName
-  /** Null: it is over. */
-  readonly pause: Pause | null
+export interface PauseBoardParts {
+  readonly pauses: Pick<Pauses, 'list'>
+  readonly outlets: Pick<Outlets, 'hold'>
+  readonly report: Pick<Report, 'pauseChanged'>
 }
 
 /** What was last read of the pauses. */
-export function createPauseBoard(): PauseBoard {
+export function createPauseBoard({ pauses, outlets, report }: PauseBoardParts): PauseBoard {
   let known: ReadonlyMap<PauseName, Pause> = new Map()
   return {
-    take(pauses) {
+    async look() {
       const before = known
-      known = new Map(pauses.map((pause) => [pause.name, pause]))
-      const begun = pauses.filter(({ name, reason }) => before.get(name)?.reason !== reason)
-      const over = [...before.keys()].filter((name) => !known.has(name))
-      return [...begun.map((pause) => ({ name: pause.name, pause })), ...over.map((name) => ({ name, pause: null }))]
+      known = new Map((await pauses.list()).map((pause) => [pause.name, pause]))
+      for (const [name, pause] of known)
+        if (before.get(name)?.reason !== pause.reason) report.pauseChanged({ name, pause })
+      for (const name of before.keys()) if (!known.has(name)) report.pauseChanged({ name, pause: null })
+      outlets.hold(destinationsIn(known.keys()))
     },
     ofStream: (key) => known.get(`tenant:${refOf(key).tenant}`) ?? known.get(`stream:${key}`),
-    destinations() {
-      const names = [...known.keys()].filter((name) => name.startsWith('destination:'))
-      return new Set(names.map((name) => name.slice('destination:'.length)))
-    },
   }
+}
+
+function destinationsIn(names: Iterable<string>): ReadonlySet<string> {
+  const prefix = 'destination:'
+  return new Set([...names].filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length)))
 }

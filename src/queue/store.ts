@@ -39,6 +39,8 @@ export interface Commit {
   /** Inventories: identity → the last record as bytes, or null to forget it. */
   readonly last: readonly (readonly [identity: string, record: Buffer | null])[]
   readonly batches: readonly Batch[]
+  /** Names the page that brought it, for the trail. */
+  readonly pass?: string
 }
 
 export interface Scanned {
@@ -75,7 +77,8 @@ export interface Store {
   peek(key: StreamKey): Promise<{ readonly state: string; readonly trouble: string }>
 }
 
-export function createStore(redis: Redis | Cluster, prefix: string): Store {
+/** `trail`: so many events of each stream are kept in its trail; null: the trail is left as it is. */
+export function createStore(redis: Redis | Cluster, prefix: string, trail: number | null = null): Store {
   const run = createScripts(redis)
   return {
     async register(keys) {
@@ -107,22 +110,11 @@ export function createStore(redis: Redis | Cluster, prefix: string): Store {
     async commit(lease, commit) {
       const keys = streamKeys(prefix, lease.key)
       const args: (string | number | Buffer)[] = [lease.token, lease.n, commit.state, commit.trouble]
-      args.push(packChanges(commit.seen), commit.last.length)
+      args.push(packChanges(commit.seen), trail ?? '', commit.pass ?? '', commit.last.length)
       for (const [identity, record] of commit.last) args.push(Buffer.from(identity, 'latin1'), record ?? '')
       for (const batch of commit.batches) args.push(...batchArguments(batch))
-      const reply = await run(
-        'commit',
-        [
-          keys.state,
-          keys.seen,
-          keys.last,
-          keys.owed,
-          keys.outbox,
-          keys.debt,
-          ...commit.batches.map((b) => keys.batch(b.id)),
-        ],
-        args,
-      )
+      const own = [keys.state, keys.seen, keys.last, keys.owed, keys.outbox, keys.debt, keys.trail]
+      const reply = await run('commit', [...own, ...commit.batches.map((b) => keys.batch(b.id))], args)
       const [done, n] = reply as [number, number]
       if (done !== 1) throw new TailraceError('lease_lost', `${lease.key}: commit ${lease.n} came after ${n}`)
     },
@@ -149,6 +141,7 @@ export function createStore(redis: Redis | Cluster, prefix: string): Store {
 }
 
 function batchArguments(batch: Batch): (string | number | Buffer)[] {
+  const { trace } = batch
   const fields: (string | number | Buffer)[] = ['oldest', batch.oldest]
   for (const { key, count, packed } of batch.encodings) fields.push(`e/${key}`, packed, `c/${key}`, count)
   const debts: (string | number)[] = []
@@ -157,5 +150,13 @@ function batchArguments(batch: Batch): (string | number | Buffer)[] {
     const bytes = batch.encodings.find((encoded) => encoded.key === key)?.packed.length ?? 0
     debts.push(destination, bytes)
   }
-  return [batch.id, fields.length / 2, ...fields, batch.owers.size, ...debts]
+  return [
+    batch.id,
+    fields.length / 2,
+    ...fields,
+    batch.owers.size,
+    ...debts,
+    trace.replayed ? '' : trace.first,
+    trace.ids,
+  ]
 }

@@ -94,7 +94,7 @@ function partsOf({ picture, query }: Omit<PageRequest, 'nonce'>): Parts {
       </section>
       ${instanceList(picture, now)}
     </div>`,
-    tenants: html`<div id="tenants" data-live>${tenantTable(picture.streams, query, now)}</div>`,
+    tenants: html`<div id="tenants" data-live>${tenantTable(picture, query, now)}</div>`,
     bottom: html`<div id="bottom" data-live>${failureList(picture, now)}</div>`,
   }
 }

@@ -1,15 +1,14 @@
 // Hands a trace on as W3C Trace Context has it (https://www.w3.org/TR/trace-context/#traceparent-header): its
 // `traceparent` alone, for we are nobody's middleman and keep no state of other vendors.
 
+import type * as Api from '@opentelemetry/api'
 import type { Context, TextMapPropagator } from '@opentelemetry/api'
-
-type Api = typeof import('@opentelemetry/api')
 
 const header = 'traceparent'
 const pattern = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/
 
 /** `api`: the module, which is imported only when traces are wanted. */
-export function traceContext({ isSpanContextValid, trace }: Api): TextMapPropagator {
+export function traceContext({ isSpanContextValid, trace }: typeof Api): TextMapPropagator {
   return {
     inject(context, carrier, setter) {
       const own = trace.getSpanContext(context)

@@ -1,11 +1,15 @@
-import { readdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { vulnPrefixOf } from '../../src/service/operations.ts'
 import { openStage, paths, type Stage } from './stage.ts'
 
 const partner = ['--partner-uuid-from', 'env:PARTNER_UUID']
-const create = ['clients', 'create', '--name', 'Acme', ...partner]
+const journal = 'data/provisioning'
+
+function createIn({ folder }: Stage, name = 'Acme'): string[] {
+  return ['clients', 'create', '--name', name, ...partner, '--journal', join(folder, journal)]
+}
 
 interface Recorded {
   readonly step: string
@@ -14,9 +18,9 @@ interface Recorded {
 }
 
 async function journalOf(stage: Stage): Promise<Recorded & { readonly text: string; readonly mode: number }> {
-  const folder = join(stage.folder, 'data/provisioning')
+  const folder = join(stage.folder, journal)
   const [name = ''] = await readdir(folder)
-  const text = await stage.read(join('data/provisioning', name))
+  const text = await stage.read(join(journal, name))
   const { mode } = await stat(join(folder, name))
   return { ...(JSON.parse(text) as Recorded), text, mode: mode & 0o777 }
 }
@@ -27,9 +31,15 @@ function created(stage: Stage): number {
 
 test('a client is created, bound, recorded, and written as a tenant that the configuration accepts', async () => {
   await using stage = await openStage()
-  await stage.write('tailrace.yaml', { destinations: [{ name: 'out', sink: 'stdout' }], tenants: '.' })
-  const words = ['--config', 'tailrace.yaml', '--binding-id', '99', '--write-tenant', '--json']
-  const done = await stage.service(...create, ...words, '--tenants', '.', '--mode', 'safe_blocking', '--disabled')
+  await mkdir(join(stage.folder, 'tenants'))
+  const config = await stage.write('tailrace.yaml', {
+    destinations: [{ name: 'out', sink: 'stdout' }],
+    tenants: 'tenants',
+    service: { instances: { here: stage.simulator.url } },
+  })
+  const account = ['--instance', 'here', '--uuid-from', 'env:USER_UUID', '--secret-from', 'env:USER_SECRET']
+  const words = ['--name', 'Acme', ...partner, ...account, '--config', config, '--binding-id', '99', '--disabled']
+  const done = await stage.run('clients', 'create', ...words, '--write-tenant', '--json')
   expect(done).toMatchObject({ code: 0, err: '' })
   expect(JSON.parse(done.out)).toMatchObject({
     name: 'Acme',
@@ -38,23 +48,23 @@ test('a client is created, bound, recorded, and written as a tenant that the con
     binding: 99,
     vulnPrefix: 'ACME',
   })
-  const journal = await journalOf(stage)
-  expect(journal).toMatchObject({ step: 'bound', client: 4712, binding: 99, mode: 0o600 })
-  const tenant = await stage.read('acme.yaml')
+  const recorded = await journalOf(stage)
+  expect(recorded).toMatchObject({ step: 'bound', client: 4712, binding: 99, mode: 0o600 })
+  const tenant = await stage.read('tenants/acme.yaml')
+  expect(tenant).toContain('instance: here')
   expect(tenant).toContain('secret: ${env:USER_SECRET}')
-  for (const text of [journal.text, tenant]) expect(text).not.toMatch(/simulated-secret|22222222/)
-  // Another name with the same beginning gets another prefix; the same name is not created again.
-  const [again, other] = await Promise.all([
-    stage.service(...create, '--binding-id', '99'),
-    stage.service('clients', 'create', '--name', 'Acme Labs', ...partner, '--json'),
-  ])
+  for (const text of [recorded.text, tenant]) expect(text).not.toMatch(/simulated-secret|22222222/)
+  const listed = await stage.bare('attacks', 'list', '--config', config, '--tenant', 'acme', '--json')
+  expect(listed).toMatchObject({ code: 0, out: '[]\n' })
+  // The same name is not created again; another name with the same beginning gets another prefix.
+  const again = await stage.service(...createIn(stage), '--write-tenant', '--tenants', join(stage.folder, 'tenants'))
   expect(again).toMatchObject({ code: 0 })
   expect(again.out).toContain('There already; nothing was created')
+  const other = await stage.service(...createIn(stage, 'Acme Labs'), '--json')
   expect(JSON.parse(other.out)).toMatchObject({ client: 4713, binding: 4713, vulnPrefix: 'ACM1' })
+  const taken = await stage.service(...createIn(stage, 'Third'), '--vuln-prefix', 'acme')
+  expect(taken).toMatchObject({ code: 2 })
   expect(created(stage)).toBe(2)
-  const listed = await stage.bare('attacks', 'list', '--config', 'tailrace.yaml', '--tenant', 'acme', '--json')
-  // The only other file is the main one, which is no tenant: it is broken, and holds up nobody.
-  expect(listed).toMatchObject({ code: 0, out: '[]\n' })
 })
 
 test('from a file, all fields; --dry-run shows both requests with the partner masked', async () => {
@@ -88,8 +98,9 @@ test('from a file, all fields; --dry-run shows both requests with the partner ma
 
 test('killed while it creates: nothing is created again until the operator says what exists', async () => {
   await using stage = await openStage()
+  const create = createIn(stage)
   stage.simulator.faults.inject({ kind: 'stall', path: paths.create })
-  await stage.killed(...create)
+  await stage.struck('SIGKILL', ...create)
   expect(await journalOf(stage)).toMatchObject({ step: 'creating', client: null })
   const blind = await stage.service(...create)
   expect(blind.code).toBe(2)
@@ -108,8 +119,9 @@ test('killed while it creates: nothing is created again until the operator says 
 
 test('killed before the service did anything: --start-over creates it', async () => {
   await using stage = await openStage()
+  const create = createIn(stage)
   stage.simulator.faults.inject({ kind: 'swallow', path: paths.create })
-  await stage.killed(...create)
+  await stage.struck('SIGKILL', ...create)
   expect(created(stage)).toBe(0)
   expect(await stage.service(...create, '--start-over')).toMatchObject({ code: 0, err: '' })
   expect(created(stage)).toBe(1)
@@ -117,8 +129,9 @@ test('killed before the service did anything: --start-over creates it', async ()
 
 test('killed while it binds: the same command goes on, and binds once', async () => {
   await using stage = await openStage()
+  const create = createIn(stage)
   stage.simulator.faults.inject({ kind: 'stall', path: '/v2/partner/:partnerid/partner_client' })
-  await stage.killed(...create)
+  await stage.struck('SIGKILL', ...create)
   expect(await journalOf(stage)).toMatchObject({ step: 'binding', client: 4712 })
   expect(await stage.service(...create)).toMatchObject({ code: 0, err: '' })
   expect(await journalOf(stage)).toMatchObject({ step: 'bound' })
@@ -128,6 +141,7 @@ test('killed while it binds: the same command goes on, and binds once', async ()
 
 test('where binding fails, the command that is printed does the rest', async () => {
   await using stage = await openStage()
+  const create = createIn(stage)
   stage.simulator.faults.inject({ kind: '403', path: paths.bind })
   const failed = await stage.service(...create)
   expect(failed.code).toBe(1)
@@ -144,8 +158,9 @@ test('where binding fails, the command that is printed does the rest', async () 
 
 test('refused: 400, 403, 409; a lost answer leaves the outcome open', async () => {
   await using stage = await openStage()
+  const create = createIn(stage)
   const { faults } = stage.simulator
-  const wrongPartner = ['clients', 'create', '--name', 'Acme', '--partner-uuid-from', 'env:WRONG']
+  const wrongPartner = [...createIn(stage), '--partner-uuid-from', 'env:WRONG']
   const forbidden = await stage.service(...wrongPartner)
   expect(forbidden).toMatchObject({ code: 1 })
   expect(forbidden.err).toContain('answered 403: Check permissions failed')
@@ -163,12 +178,13 @@ test('refused: 400, 403, 409; a lost answer leaves the outcome open', async () =
 
 test('misuse of clients create sends nothing', async () => {
   await using stage = await openStage()
+  const create = createIn(stage)
   const file = await stage.write('client.yaml', { nmae: 'Acme' })
   await stage.write('acme.yaml', { clients: [1] })
   const ended = await Promise.all([
     stage.service(...create, '--vuln-prefix', 'toolong'),
     stage.service('clients', 'create', '--file', file, ...partner),
-    stage.service(...create, '--write-tenant', '--tenants', '.'),
+    stage.service(...create, '--write-tenant', '--tenants', stage.folder),
   ])
   expect(ended.map(({ code }) => code)).toEqual([2, 2, 2])
   expect(ended[1]?.err).toContain('did you mean name')

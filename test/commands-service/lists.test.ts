@@ -114,7 +114,7 @@ test('refused: wrong credentials, a client of somebody else, an unknown filter, 
   const { url } = stage.simulator
   const wrong = ['--instance', url, '--uuid-from', 'env:USER_UUID', '--secret-from', 'env:WRONG']
   const [stranger, other, filter] = await Promise.all([
-    stage.bare('attacks', 'list', '--client', '4711', ...wrong),
+    stage.run('attacks', 'list', '--client', '4711', ...wrong),
     stage.service('rules', 'list', '--client', '9999'),
     stage.service('attacks', 'list', '--client', '4711', '--filter', '{"!nope":[1]}'),
   ])
@@ -132,7 +132,7 @@ test('misuse ends with 2, sends nothing and repeats no secret', async () => {
   const { url } = stage.simulator
   const list = ['attacks', 'list', '--client', '4711']
   const ended = await Promise.all([
-    stage.bare(...list),
+    stage.run(...list),
     stage.bare(...list, '--tenant', 'acme'),
     stage.bare(...list, '--instance', url, '--uuid-from', 'env:USER_UUID', '--secret-from', 'hunter2'),
     stage.bare(...list, '--instance', url, '--uuid-from', 'env:USER_UUID', '--secret-from', 'env:MISSING'),
@@ -150,14 +150,14 @@ test('misuse ends with 2, sends nothing and repeats no secret', async () => {
 
 test('a tenant of the configuration: its instance, credentials and clients', async () => {
   await using stage = await openStage(history)
-  await stage.write('secret', 'simulated-secret\n')
+  const secret = await stage.write('secret', 'simulated-secret\n')
   const credentials = { uuid: '${env:USER_UUID}', secret: '${file:secret}' }
-  await stage.write('tailrace.yaml', {
+  const file = await stage.write('tailrace.yaml', {
     service: { instances: { here: stage.simulator.url } },
     destinations: [{ name: 'out', sink: 'stdout' }],
     inlineTenants: [{ name: 'acme', instance: 'here', credentials, clients: [4711] }],
   })
-  const config = ['--config', 'tailrace.yaml']
+  const config = ['--config', file]
   const [listed, user, unknown, named] = await Promise.all([
     stage.bare('attacks', 'list', ...config, '--tenant', 'acme'),
     stage.bare('users', 'show', ...config, '--tenant', 'acme'),
@@ -172,7 +172,7 @@ test('a tenant of the configuration: its instance, credentials and clients', asy
       '--uuid-from',
       'env:USER_UUID',
       '--secret-from',
-      'file:secret',
+      `file:${secret}`,
     ),
   ])
   expect(listed).toMatchObject({ code: 0, err: '' })

@@ -1,7 +1,7 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { openStage, paths } from './stage.ts'
 
@@ -130,14 +130,22 @@ test.skipIf(!existsSync('/usr/bin/script'))('on a terminal a person is asked', a
   await using stage = await openStage()
   const { world, url, credentials } = stage.simulator
   const [rule] = world.records('rules', 4711).map((one) => String(one['id']))
-  const env = { ...process.env, U: credentials[0]?.uuid, S: credentials[0]?.secret }
-  const words = `--client 4711 --instance ${url} --uuid-from env:U --secret-from env:S`
-  const command = `node ${resolve('src/main.ts')} service rules delete ${rule} ${words}`
-  const answering = async (answer: string) =>
-    await promisify(execFile)('bash', ['-c', `(sleep 1.5; echo ${answer}) | script -qec '${command}' /dev/null`], {
-      env,
-    }).catch((error: unknown) => error as { stdout: string })
-  expect((await answering('n')).stdout).toContain('Nothing was done.')
+  const words = `${rule} --client 4711 --instance ${url} --uuid-from env:U --secret-from env:S`
+  const answering = async (answer: string): Promise<string> => {
+    const env = { ...process.env, U: credentials[0]?.uuid, S: credentials[0]?.secret }
+    const command = `${process.execPath} ${resolve('src/main.ts')} service rules delete ${words}`
+    const child = spawn('script', ['-qec', command, '/dev/null'], { env, cwd: stage.folder })
+    let shown = ''
+    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+      const asked = shown.includes('[y/N]')
+      shown += chunk
+      if (!asked && shown.includes('[y/N]')) child.stdin.write(answer)
+    })
+    await once(child, 'close')
+    return shown
+  }
+  expect(await answering('n\r')).toContain('Nothing was done.')
+  expect(await answering('\u0003')).toContain('Nothing was done.')
   expect(world.get('rules', 4711, String(rule))).toBeDefined()
-  expect((await answering('y')).stdout).toContain(`Deleted rule ${rule}.`)
+  expect(await answering('y\r')).toContain(`Deleted rule ${rule}.`)
 })

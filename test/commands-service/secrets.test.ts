@@ -14,7 +14,7 @@ function renewing(stage: Stage, file = 'secret'): string[] {
     '--uuid-from',
     'env:USER_UUID',
     '--secret-from',
-    `file:${file}`,
+    `file:${join(stage.folder, file)}`,
   ]
 }
 
@@ -37,14 +37,17 @@ test('the new secret goes to the file of the tenant, whole, with mode 0600, and 
   const credentials = { uuid: '${env:USER_UUID}', secret: '${file:../secret}' }
   await mkdir(join(stage.folder, 'tenants'))
   await stage.write('tenants/acme.yaml', { baseUrl: stage.simulator.url, credentials, clients: [4711] })
-  await stage.write('tailrace.yaml', { tenants: 'tenants', destinations: [{ name: 'out', sink: 'stdout' }] })
-  const renew = ['secrets', 'renew', '--config', 'tailrace.yaml', '--tenant', 'acme']
+  const config = await stage.write('tailrace.yaml', {
+    tenants: 'tenants',
+    destinations: [{ name: 'out', sink: 'stdout' }],
+  })
+  const renew = ['secrets', 'renew', '--config', config, '--tenant', 'acme']
   const asked = await stage.bare(...renew)
   expect(asked.code).toBe(2)
   expect(asked.err).toContain('add --yes')
   expect(await stage.read('secret')).toBe('simulated-secret\n')
 
-  const done = await stage.bare(...renew, '--yes')
+  const done = await stage.run(...renew, '--yes')
   expect(done).toMatchObject({ code: 0, err: 'Its mode was 0644, and is 0600 now.\n' })
   const secret = (await stage.read('secret')).trimEnd()
   expect(secret).not.toBe('simulated-secret')
@@ -60,7 +63,7 @@ test('from a variable only with --to or --print', async () => {
   const refused = await stage.service('secrets', 'renew', '--yes')
   expect(refused.code).toBe(2)
   expect(refused.err).toContain('--to FILE, or --print')
-  const printed = await stage.service('secrets', 'renew', '--yes', '--print', '--to', 'fresh')
+  const printed = await stage.service('secrets', 'renew', '--yes', '--print', '--to', join(stage.folder, 'fresh'))
   expect(printed).toMatchObject({ code: 0, err: '' })
   expect(printed.out).toBe(`${await stage.read('fresh')}The secret was renewed: ${join(stage.folder, 'fresh')}\n`)
 })
@@ -69,9 +72,9 @@ test('nothing is asked for where the file cannot be written, or is another one',
   await using stage = await openStage()
   await stage.write('other', 'something precious\n')
   const ended = await Promise.all([
-    stage.service('secrets', 'renew', '--yes', '--to', 'missing/folder/secret'),
-    stage.service('secrets', 'renew', '--yes', '--to', 'other'),
-    stage.service('secrets', 'renew', '--yes', '--to', '.'),
+    stage.service('secrets', 'renew', '--yes', '--to', join(stage.folder, 'missing/folder/secret')),
+    stage.service('secrets', 'renew', '--yes', '--to', join(stage.folder, 'other')),
+    stage.service('secrets', 'renew', '--yes', '--to', stage.folder),
   ])
   expect(ended.map(({ code }) => code)).toEqual([2, 2, 2])
   expect(renewals(stage)).toBe(0)
@@ -81,9 +84,9 @@ test('nothing is asked for where the file cannot be written, or is another one',
 
 test('killed before it was renewed: the next run finds the old secret alive, and renews once', async () => {
   await using stage = await openStage()
-  await stage.write('secret', 'simulated-secret')
+  await writeFile(join(stage.folder, 'secret'), 'simulated-secret', { mode: 0o600 })
   stage.simulator.faults.inject({ kind: 'swallow', path: paths.renew })
-  await stage.killed(...renewing(stage))
+  await stage.struck('SIGKILL', ...renewing(stage))
   expect(await stage.read('secret')).toBe('simulated-secret')
   expect(await stage.bare(...renewing(stage))).toMatchObject({ code: 0, err: '' })
   expect(await works(stage, (await stage.read('secret')).trimEnd())).toBe(true)
@@ -95,7 +98,7 @@ test('killed when the answer was on its way: the next run says that the secret i
   await using stage = await openStage()
   await stage.write('secret', 'simulated-secret')
   stage.simulator.faults.inject({ kind: 'stall', path: paths.renew })
-  await stage.killed(...renewing(stage))
+  await stage.struck('SIGKILL', ...renewing(stage))
   const next = await stage.bare(...renewing(stage))
   expect(next.code).toBe(1)
   expect(next.err).toContain('renew it in the reference interface')
@@ -105,7 +108,7 @@ test('killed when the answer was on its way: the next run says that the secret i
 
 test('killed when the secret had arrived: the next run puts it in its place, and renews nothing', async () => {
   await using stage = await openStage()
-  await stage.write('secret', 'dead-secret')
+  await writeFile(join(stage.folder, 'secret'), 'dead-secret', { mode: 0o600 })
   await writeFile(join(stage.folder, '.secret.renewing'), 'simulated-secret\n'.padEnd(4096), { mode: 0o600 })
   const next = await stage.bare(...renewing(stage))
   expect(next).toMatchObject({ code: 0, err: '' })
@@ -120,8 +123,8 @@ test('a secret that cannot be stored any more is not lost', async () => {
   await mkdir(join(stage.folder, 'gone'))
   await stage.write('gone/secret', 'simulated-secret')
   stage.simulator.faults.inject({ kind: 'slow', path: paths.renew, seconds: 2 })
-  const running = stage.bare(...renewing(stage, 'gone/secret'))
-  await expect.poll(() => stage.simulator.faults.list(), { timeout: 10_000 }).toEqual([])
+  const running = stage.run(...renewing(stage, 'gone/secret'))
+  await expect.poll(() => stage.simulator.faults.list(), { timeout: 20_000 }).toEqual([])
   await rm(join(stage.folder, 'gone'), { recursive: true })
   const ended = await running
   expect(ended.code).toBe(1)
@@ -131,6 +134,15 @@ test('a secret that cannot be stored any more is not lost', async () => {
   const secret = (await stage.read(place.slice(stage.folder.length + 1))).trimEnd()
   expect(await works(stage, secret)).toBe(true)
   expect(ended.out + ended.err).not.toContain(secret)
+})
+
+test('Ctrl-C does not break off a renewal that is under way', async () => {
+  await using stage = await openStage()
+  await writeFile(join(stage.folder, 'secret'), 'simulated-secret', { mode: 0o600 })
+  stage.simulator.faults.inject({ kind: 'slow', path: paths.renew, seconds: 1 })
+  const ended = await stage.struck('SIGINT', ...renewing(stage))
+  expect(ended).toMatchObject({ code: 0, err: 'Waiting for what is under way; once more ends at once.\n' })
+  expect(await works(stage, (await stage.read('secret')).trimEnd())).toBe(true)
 })
 
 test('refused credentials are told of before anything is touched', async () => {

@@ -4,11 +4,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { registers } from '../../src/commands/registers.ts'
 import { loadConfig } from '../../src/config.ts'
@@ -177,8 +177,9 @@ describe.skipIf(!hasRsyslog || !hasOpenssl)('the stand-in for a SIEM', () => {
       child.kill('SIGTERM')
       await gone
     }
-    await answers(port)
-  }, 20_000)
+    // Making the key and loading GnuTLS take a while where there is much else to do.
+    await vi.waitFor(async () => answers(port), { timeout: 50_000 })
+  }, 60_000)
 
   afterAll(async () => {
     await stop()
@@ -209,4 +210,19 @@ describe.skipIf(!hasRsyslog || !hasOpenssl)('the stand-in for a SIEM', () => {
     expect(await stored()).toBe([long, 'second', 'third'].map((words) => `${message(words)}\n`).join(''))
     expect(await readFile(join(folder, 'siem/events.log.1'), 'utf8')).toContain('first')
   })
+})
+
+test('deploy/README.md links to what there is', async () => {
+  const [readme = '', runbook = '', rules = ''] = await Promise.all(
+    ['README.md', 'runbook.md', 'prometheus/tailrace.rules.yaml'].map(async (name) =>
+      readFile(join(deploy, name), 'utf8'),
+    ),
+  )
+  const files = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, file = '']) => file)
+  expect(files.filter((file) => !existsSync(resolve(deploy, file)))).toEqual([])
+  const sections = new Set([...runbook.matchAll(/^## (\w+)$/gm)].map(([, name = '']) => name.toLowerCase()))
+  const alerts = [...readme.matchAll(/\[(\w+)\]\(runbook\.md#(\w+)\)/g)]
+  expect(alerts.length).toBeGreaterThan(0)
+  expect(alerts.filter(([, , section = '']) => !sections.has(section))).toEqual([])
+  expect(alerts.filter(([, name = '']) => !rules.includes(`alert: Tailrace${name}\n`))).toEqual([])
 })

@@ -352,7 +352,7 @@ test('the Redis of the component starts with its arguments, and wants its passwo
     }).stdout
   const ask = (...words: string[]): string => client({ REDISCLI_AUTH: 'a-pass phrase' }, ...words)
   try {
-    await expect.poll(() => ask('ping')).toBe('PONG\n')
+    await expect.poll(() => ask('ping'), { timeout: 20_000 }).toBe('PONG\n')
     expect(ask('config', 'get', 'maxmemory-policy')).toContain('noeviction')
     expect(ask('config', 'get', 'appendonly')).toContain('yes')
     expect(client({}, 'ping')).toContain('NOAUTH')

@@ -18,7 +18,7 @@ const sinks = positionals.length > 0 ? positionals.filter(isSinkName) : sinkName
 
 await using scene = await openSinksScene({ seed: Number(values.seed), sinks })
 console.log(`seed ${values.seed}`)
-await delay(2_000)
+await scene.begun()
 await scene.torment(Number(values.seconds) * 1000)
 scene.freeze()
 const frozenAt = Date.now()

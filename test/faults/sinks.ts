@@ -51,6 +51,8 @@ export interface SinkVerdict extends Verdict {
 }
 
 export interface SinksScene extends AsyncDisposable {
+  /** Resolves when the daemon has sent its first events; until `torment` nothing else happens at the service. */
+  begun(): Promise<void>
   /** Kills and starts every receiver at random moments for so long; all are well in the end. */
   torment(ms: number): Promise<void>
   /** Nothing happens at the service any more. */
@@ -91,7 +93,7 @@ export async function openSinksScene({ seed, sinks, attacksPerSecond = 6 }: Sink
     ruleChangesPerMinute: 60,
     history: { attacks: 50, spanSeconds: 300 },
   }
-  const simulator = stack.use(await startSimulator({ seed, clients: [4711], world }))
+  const simulator = stack.use(await startSimulator({ seed, clients: [4711], world, frozen: true }))
   const redis = stack.use(await startRedis('--appendonly', 'yes'))
   const subjects = await Promise.all(
     sinks.map(async (sink, nth): Promise<Subject> => {
@@ -109,9 +111,19 @@ export async function openSinksScene({ seed, sinks, attacksPerSecond = 6 }: Sink
   const open = stack.move()
   return {
     deaths: daemon.deaths,
+    async begun() {
+      const [{ receiver }] = subjects as [Subject]
+      while ((await receiver.arrived()).length === 0 && daemon.deaths.length === 0) await delay(50)
+    },
     async torment(ms) {
-      const until = Date.now() + ms
-      await Promise.all(subjects.map(async (subject) => torment(subject, until)))
+      const over = new AbortController()
+      const all = subjects.map(async (subject) => torment(subject, over.signal))
+      simulator.thaw()
+      // Where one cannot be started again, the others must end before they are disposed.
+      await Promise.race([delay(ms), Promise.all(all)]).catch(() => undefined)
+      over.abort()
+      await Promise.allSettled(all)
+      await Promise.all(all)
     },
     freeze: () => simulator.freeze(),
     async lacking() {
@@ -121,8 +133,9 @@ export async function openSinksScene({ seed, sinks, attacksPerSecond = 6 }: Sink
       return subjects.flatMap(({ sink, doubts }) => {
         const arrived = known.get(sink) ?? []
         const { lost, notClosed } = judge({ ...common(), account: account(), arrived, doubts })
-        const short = missing(arrived, all).length + lost.length + notClosed.length
-        return short === 0 ? [] : [`${sink}: ${short}`]
+        const short = { events: missing(arrived, all).length, versions: lost.length, ends: notClosed.length }
+        const words = Object.entries(short).map(([what, count]) => `${count} ${what}`)
+        return Object.values(short).every((count) => count === 0) ? [] : [`${sink} lacks ${words.join(', ')}`]
       })
     },
     async verdicts() {
@@ -139,7 +152,7 @@ export async function openSinksScene({ seed, sinks, attacksPerSecond = 6 }: Sink
 }
 
 function common(): { readonly shownMs: number; readonly goneMs: number; readonly now: number } {
-  return { shownMs: 10_000, goneMs: 15_000, now: Date.now() }
+  return { shownMs: 30_000, goneMs: 25_000, now: Date.now() }
 }
 
 function configOf(redisUrl: string, simulator: Simulator, subjects: readonly Subject[]): string {
@@ -171,9 +184,9 @@ function configOf(redisUrl: string, simulator: Simulator, subjects: readonly Sub
   })
 }
 
-async function torment(subject: Subject, until: number): Promise<void> {
+async function torment(subject: Subject, over: AbortSignal): Promise<void> {
   const { receiver, random, doubts } = subject
-  while (Date.now() < until) {
+  while (!over.aborted) {
     await delay(random.int(100, 1_500))
     await receiver.kill(random.pick(moments))
     const killed = Date.now()

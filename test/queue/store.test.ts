@@ -167,3 +167,27 @@ test('what is too old is forgotten; what is missing is found once', async () => 
   } while (cursor !== '0')
   expect(await redis.client.hlen(streamKeys('t', key).seen)).toBe(1000)
 })
+
+test('the trail is bounded by what it holds, and gone once it is turned off', async () => {
+  await using redis = await startRedis()
+  const batches = createBatches(redis.client, 't')
+  const commitOne = async (trail: number | null): Promise<void> => {
+    const store = createStore(redis.client, 't', trail)
+    const events = eventsOf(5).map((event) => ({ ...event, id: event.id.padEnd(22, '-') }))
+    const made = await makeBatches(events, outlets, limits)
+    const lease = await begin(store)
+    await store.commit(lease, { state: 'S', trouble: '', seen: [], last: [], batches: made, pass: 'live x, page 1' })
+    for (const { id } of made)
+      for (const destination of ['soc', 'lake', 'odd'])
+        await batches.settle({ key, id }, destination, { left: [], dead: [] })
+  }
+  const { trail } = streamKeys('t', key)
+  for (let i = 0; i < 30; i++) await commitOne(100)
+  // A batch of five weighs fifteen, and has three more entries for who has settled it.
+  expect(await redis.client.xlen(trail)).toBeLessThanOrEqual(6 * 4 + 3)
+  expect(await redis.client.xlen(trail)).toBeGreaterThan(6 * 4 - 4)
+  await commitOne(null)
+  expect(await redis.client.exists(trail)).toBe(1)
+  await commitOne(0)
+  expect(await redis.client.exists(trail)).toBe(0)
+})

@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { createServer as createSecureServer } from 'node:tls'
 import type { Certificate } from './certificates.ts'
+import { freePort } from './rsyslog.ts'
 
 export const hasKcat = spawnSync('kcat', ['-V']).error === undefined
 
@@ -70,7 +71,7 @@ export async function startKafka(topic: string, identity?: Certificate) {
     await once(server, 'listening')
     return server
   }
-  let door = await launch(0)
+  let door = await launch(await freePort())
   port = (door.address() as AddressInfo).port
 
   const stop = async (): Promise<void> => {

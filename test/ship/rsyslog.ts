@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer, type AddressInfo } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -48,6 +48,8 @@ export async function startRsyslog(setup: RsyslogSetup = {}): Promise<Rsyslog> {
   const [file, config] = [join(folder, 'stored'), join(folder, 'rsyslog.conf')]
   await writeFile(config, configuration(folder, port, file, setup))
   const launch = async () => {
+    // What a killed one has left: it will not start while some other process has that number.
+    await rm(join(folder, 'pid'), { force: true })
     const child = spawn('rsyslogd', ['-n', '-f', config, '-i', join(folder, 'pid')], { stdio: 'ignore' })
     await answers(port)
     return child
@@ -117,13 +119,20 @@ input(type="imrelp" ${at} tls="on" ${keys} ${who})`
   },
 }
 
+/**
+ * Below the ports that the system gives to whoever connects (Linux: from 32768): nobody else is to have it while its
+ * receiver is down.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 20_000)
+    const server = createServer().listen(port, '127.0.0.1')
+    const free = await once(server, 'listening').catch(() => undefined)
+    if (free === undefined) continue
+    server.close()
+    await once(server, 'close')
+    return port
+  }
 }
 
 /** Resolves when something listens there. */
@@ -134,7 +143,7 @@ export async function answers(port: number): Promise<void> {
       await once(socket, 'connect')
       return
     } catch (error) {
-      if (tries > 300) throw error
+      if (tries > 1000) throw error
       await delay(10)
     } finally {
       socket.destroy()

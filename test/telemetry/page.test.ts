@@ -28,6 +28,24 @@ test('what is wrong is at the top, in words, with what to do', async () => {
     expect(night).toContain(words)
 })
 
+test('what a person has paused is neither behind nor failing, and not forgotten', async () => {
+  await using scene = await openScene()
+  const { report } = scene
+  reportWell(report, fewTenants)
+  const error = new TailraceError('service_refused', 'refused')
+  report.turnFailed({ tenant: 'acme', stream: 'attacks', error, failures: 9, retryMs: 1 })
+  report.watermarkMoved({ tenant: 'globex', stream: 'attacks', completeAt: 0, clockSkewMs: 0 })
+  report.pauseChanged({ name: 'tenant:acme', pause: { since: Date.now() - 60_000, reason: 'until <Monday>' } })
+  report.pauseChanged({ name: 'stream:globex/attacks', pause: { since: Date.now(), reason: '' } })
+  const text = await (await fetch(scene.http.url)).text()
+  expect(text).toContain('<title>Running, with 2 things to know of')
+  expect(text).toContain('The tenant acme is paused by a person')
+  expect(text).toContain('until &#60;Monday&#62;')
+  const held = await (await fetch(`${scene.http.url}/?state=paused`)).text()
+  expect(held).toContain('id="t-acme-vulnerabilities"')
+  expect(held).not.toContain('id="t-globex-incidents"')
+})
+
 test('a thousand tenants: filtered and a page at a time, small and quick', async () => {
   await using scene = await openScene()
   reportWell(scene.report, manyTenants)
@@ -35,10 +53,14 @@ test('a thousand tenants: filtered and a page at a time, small and quick', async
   const ask = async (search: string) => (await fetch(`${scene.http.url}/${search}`)).text()
   const tenantsIn = (text: string) => [...text.matchAll(/<tbody id="t-([^"]+)"/g)].map(([, name]) => name)
   const first = await ask('')
-  const startedAt = performance.now()
-  expect(tenantsIn(await ask('?fragment=1'))).toHaveLength(50)
+  const times: number[] = []
+  for (let i = 0; i < 5; i++) {
+    const startedAt = performance.now()
+    expect(tenantsIn(await ask('?fragment=1'))).toHaveLength(50)
+    times.push(performance.now() - startedAt)
+  }
   // About 15 ms here: far from what would hold the daemon up.
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  expect(Math.min(...times)).toBeLessThan(500)
   expect(Buffer.byteLength(first)).toBeLessThan(200_000)
   expect(first).toContain('of 1\u202f000 tenants')
   expect(tenantsIn(first).slice(0, 4)).toEqual(['tenant-0000', 'tenant-0001', 'tenant-0002', 'tenant-0003'])
@@ -46,7 +68,7 @@ test('a thousand tenants: filtered and a page at a time, small and quick', async
   expect(tenantsIn(await ask('?page=9999')).at(-1)).toBe('tenant-0999')
   expect(tenantsIn(await ask('?q=T-074'))).toEqual(Array.from({ length: 10 }, (_, i) => `tenant-074${i}`))
   expect(tenantsIn(await ask('?state=failing'))).toEqual(['tenant-0000', 'tenant-0001'])
-  expect(tenantsIn(await ask('?state=paused&q=0003'))).toEqual(['tenant-0003'])
+  expect(tenantsIn(await ask('?state=full&q=0003'))).toEqual(['tenant-0003'])
   expect(await ask('?q=nobody')).toContain('There is no tenant called')
   for (const odd of ['?page=-1', '?page=x&state=constructor', '?q=a&q=b', `?q=${'x'.repeat(5_000)}`])
     expect(await ask(odd)).toContain('id="h-tenants"')
@@ -111,22 +133,24 @@ describe.skipIf(!existsSync(executablePath))('in a browser', { timeout: 60_000 }
     await using empty = await openScene()
     const shots = process.env['TAILRACE_SCREENSHOTS']
     if (shots !== undefined) await mkdir(shots, { recursive: true })
+    const widths = { well: [320], night: [1_200, 390], empty: [1_200] }
     for (const [name, scene] of Object.entries({ well, night, empty })) {
+      await using tab = await open(scene.http.url, { bypassCSP: true })
+      const { page } = tab
+      await page.addScriptTag({ content: axe })
       for (const colorScheme of ['light', 'dark'] as const) {
-        const widths = name === 'night' ? [1_200, 390] : [colorScheme === 'light' ? 320 : 1_200]
-        for (const width of widths) {
-          const viewport = { width, height: 800 }
-          await using tab = await open(scene.http.url, { colorScheme, viewport, bypassCSP: true })
+        await page.emulateMedia({ colorScheme })
+        for (const width of widths[name as keyof typeof widths]) {
+          await page.setViewportSize({ width, height: 800 })
           const where = `${name} ${colorScheme} ${width}`
           if (shots !== undefined)
-            await tab.page.screenshot({ path: join(shots, `${name}-${colorScheme}-${width}.png`), fullPage: true })
-          await tab.page.addScriptTag({ content: axe })
-          const found = (await tab.page.evaluate(
+            await page.screenshot({ path: join(shots, `${name}-${colorScheme}-${width}.png`), fullPage: true })
+          const found = (await page.evaluate(
             'axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations.map((v) => [v.id, v.nodes[0].html, v.nodes[0].failureSummary]))',
           )) as unknown[]
           expect([where, ...found]).toEqual([where])
           // Nothing sticks out: no scrolling sideways.
-          expect([where, await tab.page.evaluate('document.documentElement.scrollWidth')]).toEqual([where, width])
+          expect([where, await page.evaluate('document.documentElement.scrollWidth')]).toEqual([where, width])
         }
       }
     }

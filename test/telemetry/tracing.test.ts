@@ -5,6 +5,9 @@ import { createServer } from 'node:http'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
+import { registers } from '../../src/commands/registers.ts'
+import { loadConfig } from '../../src/config.ts'
+import type { Config } from '../../src/config.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import type { TailraceError } from '../../src/errors.ts'
 import { openTracing } from '../../src/telemetry/tracing.ts'
@@ -65,7 +68,7 @@ function valueOf(span: Span | undefined, key: string): unknown {
 
 const options = { sampleRatio: 1, headers: {}, version: '1', failed: () => undefined }
 
-test('the way of a page is one trace: turn, page, encode, commit, and the sends of its batches', async () => {
+test('the way of a page is one trace: turn, page, encode, commit, and its sends', { timeout: 60_000 }, async () => {
   await using collector = await startCollector()
   await using redis = await startRedis()
   await using folder = await openFolder()
@@ -122,6 +125,21 @@ test('the way of a page is one trace: turn, page, encode, commit, and the sends 
     expect(collector.text()).not.toContain(secret)
     expect(daemon.output()).not.toContain(secret)
   }
+})
+
+test('mistakes of its options are told, without what is secret', async () => {
+  await using folder = await openFolder()
+  const load = async (tracing: object): Promise<Config> =>
+    loadConfig(await folder.write('tailrace.yaml', { tracing }), {}, registers)
+  const wrong = { endpoint: 'collector:4318', sampleRatio: 2, headers: { authorization: 'tok\nen' } }
+  const error = (await load(wrong).catch((thrown: unknown) => thrown)) as TailraceError
+  expect(error.code).toBe('config_invalid')
+  for (const option of ['tracing.endpoint', 'tracing.sampleRatio', 'tracing.headers'])
+    expect(error.message).toContain(option)
+  expect(error.message).not.toContain('tok')
+  const right = await load({ endpoint: 'https://collector/v1/traces', headers: { authorization: 'token-4711' } })
+  expect(right.tracing.headers).toEqual({ authorization: 'token-4711' })
+  expect(JSON.stringify(right)).not.toContain('token-4711')
 })
 
 test('without an endpoint nothing is imported; where packages are missing, it says which', async () => {

@@ -88,7 +88,6 @@ export async function readAccount(options: AccessOptions, env: Environment): Pro
 
 export function openService(account: Account, terminal: Terminal): OpenService {
   const { config, headerPrefix, ca } = account
-  terminal.signal.throwIfAborted()
   const connectMs = config?.service.connectTimeout
   const connections = openConnections({
     connections: 1,

@@ -40,6 +40,7 @@ export async function bindClient(options: BindOptions, terminal: Terminal): Prom
   const provisioned = await listProvisioned(options.journal)
   const known = provisioned.find((one) => one.client === client && one.baseUrl === account.baseUrl)
   await using service = openService(account, terminal)
+  terminal.signal.throwIfAborted()
   await service.client.bindClient(partner, { clientid: client, id: binding, params: {} }, service.patience)
   if (known !== undefined) {
     const { file, ...rest } = known

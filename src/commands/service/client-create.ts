@@ -139,6 +139,7 @@ function findOut({ options, account, draft, client, journal, known, terminal }: 
 /** undefined: it is not known whether it was done; that has been told. */
 async function create(undertaking: Undertaking, service: OpenService): Promise<Bindable | undefined> {
   const { account, client, draft, journal, known, terminal, options } = undertaking
+  terminal.signal.throwIfAborted()
   const creating = provisioningOf({ account, client, request: digestOf(client) })
   if (known !== undefined) await journal.write(creating)
   else if (!(await journal.begin(creating))) throw misuse(`${journal.file}: another run has just begun to create it`)

@@ -23,8 +23,10 @@ export interface ListKind {
   readonly order: string | undefined
   /** Records of a request, as the interface shows them. */
   readonly limit: number
-  /** How far back it looks without `--from`; undefined: it cannot be restricted by time. */
-  readonly recent: string | undefined
+  /** Whether it can be restricted by time. */
+  readonly timed: boolean
+  /** How far back it looks where no time is given; undefined: to the beginning. */
+  readonly recent?: string
   readonly flags: readonly ListFlag[]
 }
 
@@ -41,6 +43,7 @@ const attackList = {
   usual: {},
   order: 'last_time:desc',
   limit: 50,
+  timed: true,
   recent: '24h',
   flags: attackFlags,
 } as const
@@ -61,7 +64,7 @@ export const listKinds: readonly ListKind[] = [
     usual: { testrun_id: null, validated: true },
     order: undefined,
     limit: 50,
-    recent: '',
+    timed: true,
     flags: [
       texts('--type <names>', 'type', 'of these types, such as sqli,xss'),
       texts('--status <names>', 'status', 'in these states: open, closed, falsepositive'),
@@ -76,7 +79,7 @@ export const listKinds: readonly ListKind[] = [
     usual: {},
     order: 'updated_at:desc',
     limit: 1000,
-    recent: undefined,
+    timed: false,
     flags: [
       numbers('--condition <ids>', 'actionid', 'rules of these conditions'),
       texts('--type <names>', 'type', 'of these types, such as vpatch,regex'),
@@ -91,7 +94,7 @@ export const listKinds: readonly ListKind[] = [
     usual: {},
     order: undefined,
     limit: 1000,
-    recent: undefined,
+    timed: false,
     flags: [numbers('--id <ids>', 'id', 'these only')],
   },
 ]

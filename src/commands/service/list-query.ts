@@ -3,6 +3,7 @@
 import type { ListQuery } from '../../service/operations.ts'
 import { misuse, type AccessOptions } from './access.ts'
 import type { ListKind } from './list-kinds.ts'
+import { moment } from './values.ts'
 
 export interface ListOptions extends AccessOptions {
   readonly client?: readonly number[]
@@ -23,7 +24,7 @@ export interface ListOptions extends AccessOptions {
 const largeLimit = 1000
 
 export function queryOf(kind: ListKind, options: ListOptions, clients: readonly number[]): ListQuery {
-  const flags = { ...timeOf(options), ...flagsOf(kind, options) }
+  const flags = { ...timeOf(kind, options), ...flagsOf(kind, options) }
   const { filter: free = {} } = options
   const twice = Object.keys(free).find((key) => key in flags || key in kind.filter)
   if (twice !== undefined) throw misuse(`--filter has ${JSON.stringify(twice)}, which another option sets already`)
@@ -36,8 +37,9 @@ export function queryOf(kind: ListKind, options: ListOptions, clients: readonly 
   }
 }
 
-function timeOf({ from, to }: ListOptions): object {
-  if (from === undefined && to === undefined) return {}
+function timeOf(kind: ListKind, { from, to }: ListOptions): object {
+  if (from === undefined && to === undefined)
+    return kind.recent === undefined ? {} : { time: [[moment(kind.recent), null]] }
   if (from !== undefined && to !== undefined && from > to) throw misuse('--from is later than --to')
   return { time: [[from ?? 0, to ?? null]] }
 }

@@ -36,16 +36,9 @@ function declareList(service: Command, kind: ListKind, act: Act): Command {
   for (const { flag, numbers, doc } of kind.flags)
     if (numbers) command.option(flag, doc, ids)
     else command.option(flag, doc, texts)
-  if (kind.recent !== undefined) {
-    const from = '24h (ago), 2026-11-21T09:00Z, or Unix seconds'
-    if (kind.recent === '') command.option('--from <time>', `not before: ${from}`, moment)
-    else
-      command.option(
-        '--from <time>',
-        `not before: ${from}; 0: all (default: ${kind.recent})`,
-        moment,
-        moment(kind.recent),
-      )
+  if (kind.timed) {
+    const usual = kind.recent === undefined ? '' : `; 0: all (default: ${kind.recent}, unless --to is given)`
+    command.option('--from <time>', `not before: 24h (ago), 2026-11-21T09:00Z, or Unix seconds${usual}`, moment)
     command.option('--to <time>', 'not after, in the same forms', moment)
   }
   if (Object.keys(kind.usual).length > 0) command.option('--any', 'all of them, not only active ones', false)
@@ -58,16 +51,9 @@ function declareList(service: Command, kind: ListKind, act: Act): Command {
     .option('--json', 'the records as one JSON array', false)
     .option('--ndjson', 'the records as they came, one in each line', false)
     .addHelpText('after', help)
-    .action((options: ListOptions) => act(async (terminal) => list(kind, hideDefaults(options, command), terminal)))
+    .action((options: ListOptions) => act(async (terminal) => list(kind, options, terminal)))
   declareAccess(command)
   return parent
-}
-
-/** The default of `--from` is dropped where only `--to` is given: it might be later. */
-function hideDefaults(options: ListOptions, command: Command): ListOptions {
-  if (options.to === undefined || command.getOptionValueSource('from') !== 'default') return options
-  const { from: _, ...rest } = options
-  return rest
 }
 
 async function list(kind: ListKind, options: ListOptions, terminal: Terminal): Promise<ExitCode> {

@@ -1,6 +1,6 @@
 // `tailrace service secrets renew`: a new secret, into the file that the old one came from.
 
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { asTailraceError, TailraceError } from '../../errors.ts'
 import { requests } from '../../service/requests.ts'
@@ -78,10 +78,8 @@ function questionOf({ instance, tenant, config, credentials, baseUrl }: Account,
 function targetOf(account: Account, { to, print, secretFrom }: RenewOptions): string | undefined {
   if (to !== undefined) return resolve(to)
   const { secret: reference } = account.references
-  const path = /^\$\{\s*file:([^}]*)\}$/s.exec(reference ?? '')?.[1]?.trim()
-  // Relative to the tenant's file; what came from an option is absolute already.
-  const folder = account.tenant === undefined ? process.cwd() : dirname(account.tenant.file)
-  if (path !== undefined) return resolve(folder, path)
+  const path = /^\$\{file:([^}]*)\}$/s.exec(reference ?? '')?.[1]
+  if (path !== undefined) return path
   if (print) return undefined
   const where = reference === undefined ? 'is written out in its file' : `comes from ${secretFrom ?? reference}`
   throw misuse(`the secret ${where}, which cannot be written to: say --to FILE, or --print`)

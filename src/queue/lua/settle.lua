@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Records what a destination has confirmed of a batch, and what it never can. It makes room, so it runs
 -- also when Redis is full.
--- KEYS: batch, owed, outbox, debt, dead. ARGV: batch id, destination, what is left ('' = nothing), most dead
+-- KEYS: batch, owed, outbox, debt, dead, trail. ARGV: batch id, destination, what is left ('' = nothing), most dead
 -- letters that the destination may have of this stream, number of new ones, then field, value of each.
 -- Returns 1; 0 where the destination owed nothing (it was confirmed before); -1, and does nothing, where there
 -- are too many dead letters.
@@ -18,6 +18,7 @@ if ARGV[3] ~= '' then
   redis.call('HSET', KEYS[1], 'l/' .. ARGV[2], ARGV[3])
   return 1
 end
+redis.call('XADD', KEYS[6], 'NOMKSTREAM', '*', 'b', ARGV[1], 'd', ARGV[2])
 local bytes = redis.call('HSTRLEN', KEYS[1], 'e/' .. encoding)
 redis.call('HDEL', KEYS[1], mine, 'l/' .. ARGV[2])
 redis.call('HINCRBY', KEYS[4], ARGV[2] .. '/bytes', -bytes)

@@ -3,7 +3,7 @@
 import { errorTable } from '../../errors.ts'
 import type { ErrorCode } from '../../errors.ts'
 import type { DestinationStatus, StatusPicture, StreamStatus } from '../status.ts'
-import { behindAfter, streamState } from './stream-state.ts'
+import { behindAfter, isPaused, pausedIn, streamState } from './stream-state.ts'
 import { count, counted, duration, moment, named, size } from './words.ts'
 
 export interface Problem {
@@ -25,8 +25,9 @@ export function problemsOf(picture: StatusPicture, now: number): Problem[] {
     ...redisProblems(picture),
     ...configProblems(picture),
     ...picture.destinations.flatMap((destination) => destinationProblems(destination, now)),
-    ...failingStreams(picture.streams),
-    ...slowStreams(picture.streams),
+    ...failingStreams(picture),
+    ...slowStreams(picture),
+    ...pauseProblems(picture),
     ...gapProblems(picture.streams),
     ...instanceProblems(picture, now),
   ]
@@ -116,9 +117,10 @@ export function isRemoved({ sink }: DestinationStatus): boolean {
 const failuresWorthTelling = 3
 
 /** Streams that fail for the same reason are one problem. */
-function failingStreams(streams: readonly StreamStatus[]): Problem[] {
+function failingStreams(picture: StatusPicture): Problem[] {
+  const held = pausedIn(picture)
   const byCode = Map.groupBy(
-    streams.filter(({ failures, lastError }) => failures > 0 && lastError !== null),
+    picture.streams.filter((one) => one.failures > 0 && one.lastError !== null && !isPaused(one, held)),
     ({ lastError }) => lastError?.code ?? 'internal',
   )
   return [...byCode].flatMap(([code, failing]): Problem[] => {
@@ -137,10 +139,12 @@ function failingStreams(streams: readonly StreamStatus[]): Problem[] {
   })
 }
 
-function slowStreams(streams: readonly StreamStatus[]): Problem[] {
+function slowStreams(picture: StatusPicture): Problem[] {
+  const { streams } = picture
+  const held = pausedIn(picture)
   const problems: Problem[] = []
   const behind = streams
-    .filter((stream) => streamState(stream) === 'behind')
+    .filter((stream) => streamState(stream, held) === 'behind')
     .toSorted((a, b) => (b.watermarkAgeSeconds ?? 0) - (a.watermarkAgeSeconds ?? 0))
   const [oldest] = behind
   if (oldest) {
@@ -152,7 +156,7 @@ function slowStreams(streams: readonly StreamStatus[]): Problem[] {
       'If the age shrinks, it is catching up. If not: look at the requests to its instance below, and at whether a Tailrace still runs for it.'
     problems.push({ id: 'behind', urgency: 'watch', title, words, remedy, code: null, at: null })
   }
-  const paused = streams.filter(({ pausedBy }) => pausedBy.length > 0)
+  const paused = streams.filter((stream) => streamState(stream, held) === 'full')
   if (paused.length > 0) {
     const title = `Reading pauses for ${counted(paused.length, 'stream')}`
     const full = [...new Set(paused.flatMap(({ pausedBy }) => pausedBy))]
@@ -162,6 +166,19 @@ function slowStreams(streams: readonly StreamStatus[]): Problem[] {
     problems.push({ id: 'paused', urgency: 'watch', title, words, remedy, code: null, at: null })
   }
   return problems
+}
+
+/** Easily forgotten. */
+function pauseProblems({ paused }: StatusPicture): Problem[] {
+  return paused.map(({ name, since, reason }) => ({
+    id: `held-${name}`,
+    urgency: 'watch',
+    title: `The ${name.replace(':', ' ')} is paused by a person`,
+    words: reason === '' ? null : reason,
+    remedy: 'Nothing is lost by it for as long as the service keeps its records. When it is over: tailrace resume.',
+    code: null,
+    at: since,
+  }))
 }
 
 function gapProblems(streams: readonly StreamStatus[]): Problem[] {

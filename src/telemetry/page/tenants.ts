@@ -1,12 +1,12 @@
 // The part of the page that shows tenants and their streams: filtered, the worst first, a bounded number at once.
 
-import type { StreamStatus } from '../status-picture.ts'
+import type { StatusPicture, StreamStatus } from '../status-picture.ts'
 import { html } from './html.ts'
 import type { Content, Html } from './html.ts'
 import { mark } from './mark.ts'
 import { addressOf } from './query.ts'
 import type { PageQuery } from './query.ts'
-import { rankOf, streamState, streamStates, streamStateWords } from './stream-state.ts'
+import { pausedIn, rankOf, streamState, streamStates, streamStateWords } from './stream-state.ts'
 import type { StreamState } from './stream-state.ts'
 import { ago, count, counted, duration, named } from './words.ts'
 
@@ -27,10 +27,12 @@ export function tenantFilter({ text, state }: PageQuery): Html {
   </form>`
 }
 
-export function tenantTable(streams: readonly StreamStatus[], query: PageQuery, now: number): Html {
+export function tenantTable(picture: StatusPicture, query: PageQuery, now: number): Html {
+  const { streams } = picture
+  const paused = pausedIn(picture)
   const matching = streams
     .filter(({ tenant }) => tenant.toLowerCase().includes(query.text))
-    .map((status): Row => ({ status, state: streamState(status) }))
+    .map((status): Row => ({ status, state: streamState(status, paused) }))
   const wanted = matching.filter(({ state }) => query.state === null || state === query.state)
   const tenants = [...Map.groupBy(wanted, ({ status }) => status.tenant)]
     .map(([name, rows]) => ({ name, rows, rank: Math.min(...rows.map(({ state }) => rankOf(state))) }))
@@ -108,7 +110,14 @@ function tenantRows(name: string, rows: readonly Row[], now: number): Html {
 }
 
 function streamMark(state: StreamState): Html {
-  const tones = { failing: 'act', behind: 'watch', paused: 'watch', starting: 'idle', fine: 'fine' } as const
+  const tones = {
+    failing: 'act',
+    behind: 'watch',
+    full: 'watch',
+    paused: 'idle',
+    starting: 'idle',
+    fine: 'fine',
+  } as const
   return mark(tones[state], streamStateWords[state])
 }
 
