@@ -102,6 +102,7 @@ export async function loadConfig(
     ...main,
     file: file.file,
     redis,
+    http: guard({ ...main.http }, ['token']),
     tracing: guard({ ...main.tracing }, ['headers']),
     service: { ...service, ...present({ ca }) },
     destinations,

@@ -2,8 +2,7 @@
 
 import type { Cluster, Redis } from 'ioredis'
 import type { Config } from './config.ts'
-import { startEmbeddedRedis } from './embedded-redis.ts'
-import { TailraceError } from './errors.ts'
+import { asTailraceError, TailraceError } from './errors.ts'
 import type { StreamKey } from './event.ts'
 import { createBudget } from './poll/budget.ts'
 import type { PollPorts, Subscription } from './poll/ports.ts'
@@ -22,16 +21,16 @@ import { createStore } from './queue/store.ts'
 import type { Lease, Store } from './queue/store.ts'
 import { openTurns } from './queue/turns.ts'
 import type { Turns } from './queue/turns.ts'
-import { asRedisError, assertSafe, connectRedis, inspectRedis } from './redis.ts'
+import { openRedis } from './open-redis.ts'
+import { asRedisError, assertSafe, inspectRedis } from './redis.ts'
 import { watchRedis } from './redis-watch.ts'
 import { factOf, openReceiver, receiverDigest, tellCertificates } from './receivers.ts'
 import type { OpenReceiver } from './receivers.ts'
 import { every } from './rhythm.ts'
-import { instanceOf, rosterOf } from './roster.ts'
+import { rosterOf } from './roster.ts'
 import type { Roster } from './roster.ts'
-import { createServiceClient } from './service/client.ts'
 import type { ServiceClient } from './service/client.ts'
-import { openConnections } from './service/connections.ts'
+import { clientsOf, openServiceConnections } from './service-clients.ts'
 import type { ServiceConnections } from './service/connections.ts'
 import { createLimit } from './service/limit.ts'
 import type { Limit } from './service/limit.ts'
@@ -159,25 +158,6 @@ async function close({ config, instances, outlets, inForce }: Parts): Promise<vo
   await Promise.all([...inForce.receivers.values()].map(async (receiver) => receiver.dispose()))
 }
 
-async function openRedis(
-  { config, signal, tell, report }: DaemonParts,
-  stack: AsyncDisposableStack,
-): Promise<{ commands: Redis | Cluster; workers: Redis | Cluster }> {
-  let { url } = config.redis
-  if (url === '') {
-    const failed = (error: ReturnType<typeof asRedisError>): void => report.failed({ error, during: 'running Redis' })
-    const embedded = stack.use(await startEmbeddedRedis({ folder: config.redis.data, signal, failed }))
-    for (const finding of embedded.findings) tell(finding)
-    ;({ url } = embedded)
-  }
-  const connect = (role: 'commands' | 'worker'): Redis | Cluster => {
-    const redis = connectRedis({ ...config.redis, url }, role)
-    stack.defer(() => redis.disconnect())
-    return redis
-  }
-  return { commands: connect('commands'), workers: connect('worker') }
-}
-
 /** One call after the other; a failed one is its caller's business. */
 function inOrder<T>(work: (given: T) => Promise<void>): (given: T) => Promise<void> {
   let last: Promise<void> = Promise.resolve()
@@ -208,7 +188,12 @@ async function putInForce(config: Config, parts: Parts): Promise<void> {
   }
   pressure.use(roster.bounds)
   await outlets.use([...receivers.values()], config.shutdown.grace)
-  parts.inForce = { config, roster, clients: clientsOf(config, parts), receivers }
+  parts.inForce = {
+    config,
+    roster,
+    clients: clientsOf(config, { ...parts, limitOf: (name) => instances.get(name)?.limit }),
+    receivers,
+  }
   const gone = [...before.receivers.values()].filter((receiver) => receivers.get(receiver.name) !== receiver)
   await Promise.all(gone.map(async (receiver) => receiver.dispose()))
 
@@ -219,6 +204,8 @@ async function putInForce(config: Config, parts: Parts): Promise<void> {
   for (const name of before.receivers.keys()) if (!receivers.has(name)) report.destinationRemoved({ destination: name })
   for (const { key, tenant, stream } of before.roster.subscriptions.values())
     if (!roster.subscriptions.has(key)) report.streamRemoved({ tenant, stream })
+  for (const { tenant, stream, rhythm } of roster.subscriptions.values())
+    report.streamConfigured({ tenant, stream, everyMs: rhythm.everyMs })
   const changed = [...roster.subscriptions.values()].filter(
     ({ tenant }) => before.roster.tenants.get(tenant) !== roster.tenants.get(tenant),
   )
@@ -234,36 +221,6 @@ async function putInForce(config: Config, parts: Parts): Promise<void> {
   })
   // What another receiver of the same name has let go.
   if (gone.length > 0) await sweep(parts, 0)
-}
-
-function openServiceConnections({ service }: Config): ServiceConnections {
-  return openConnections({
-    connections: service.concurrency,
-    connectMs: service.connectTimeout,
-    ...(service.ca === undefined ? {} : { ca: service.ca }),
-  })
-}
-
-function clientsOf({ tenants }: Config, parts: Parts): Map<string, ServiceClient> {
-  const { config, report, connections, instances } = parts
-  const { service } = config
-  return new Map(
-    tenants.map((tenant) => {
-      const instance = instanceOf(tenant)
-      const client = createServiceClient({
-        baseUrl: tenant.baseUrl,
-        instance,
-        credentials: tenant.credentials,
-        headerPrefix: service.headerPrefix,
-        connections,
-        timeouts: { headersMs: service.headersTimeout, bodyMs: service.bodyTimeout },
-        maxAnswerBytes: service.maxAnswerBytes,
-        admit: async (signal) => (await instances.get(instance)?.limit.admit(signal)) ?? (() => undefined),
-        onAnswer: (fact) => report.requestAnswered({ instance, ...fact }),
-      })
-      return [tenant.name, client]
-    }),
-  )
 }
 
 function openInstance(name: string, parts: Parts): Instance {
@@ -299,10 +256,14 @@ function pollPorts(
     subscription: (key) => parts.inForce.roster.subscriptions.get(key),
     store,
     async list(sub, operation, query, signal) {
-      const client = parts.inForce.clients.get(sub.tenant)
-      // Removed while the turn was under way: the next one finds no subscription.
-      if (!client) throw new TailraceError('lease_lost', `${sub.tenant} is no longer configured`)
-      return await client.list(operation, query, signal)
+      const client = clientOf(sub, parts)
+      try {
+        return await client.list(operation, query, signal)
+      } catch (thrown) {
+        // Credentials that were replaced meanwhile are not the ones that were refused.
+        if (clientOf(sub, parts) === client || asTailraceError(thrown).code !== 'service_refused') throw thrown
+        return await clientOf(sub, parts).list(operation, query, signal)
+      }
     },
     async pause(instance, ms) {
       report.instanceThrottled({ instance, ms })
@@ -324,6 +285,13 @@ function pollPorts(
     coded: asRedisError,
     report,
   }
+}
+
+function clientOf({ tenant }: Subscription, { inForce }: Parts): ServiceClient {
+  const client = inForce.clients.get(tenant)
+  // Removed while the turn was under way: the next one finds no subscription.
+  if (!client) throw new TailraceError('lease_lost', `${tenant} is no longer configured`)
+  return client
 }
 
 /** Makes the rhythm of the streams what it should be; of all, or of those that are `wanted`. */

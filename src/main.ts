@@ -106,6 +106,8 @@ async function main(): Promise<ExitCode> {
     print: (text) => void process.stdout.write(`${text}\n`),
     complain: (text) => void process.stderr.write(`${text}\n`),
   }
+  // Whoever read the output has gone (`| head`): what is being done is done to its end.
+  process.stdout.on('error', () => undefined)
   let work: Act | undefined
   try {
     await declare((chosen) => (work = chosen)).parseAsync(process.argv)

@@ -45,6 +45,7 @@ export async function run(options: { readonly config: string }, terminal: Termin
     ready: async () => daemon?.ready() ?? ['starting'],
   })
   stack.use(http)
+  for (const warning of http.warnings) log.warn(warning)
   tellConfig(config, report, [])
   const { signal } = terminal
   let stoppedAt = 0
@@ -129,9 +130,13 @@ function* secretsOf(config: Config): Iterable<string> {
   if (config.redis.password !== undefined) yield config.redis.password
   const password = /^[^:]+:\/\/[^:@/]*:([^@/]+)@/.exec(config.redis.url)?.[1]
   if (password !== undefined) yield decodeURIComponent(password)
+  if (config.http.token !== '') yield config.http.token
   yield* Object.values(config.tracing.headers)
   for (const { credentials } of config.tenants) yield* [credentials.uuid, credentials.secret]
-  for (const { sink, options } of config.destinations) yield* secretsIn(options, sink.options)
+  for (const { sink, options, redaction } of config.destinations) {
+    yield* secretsIn(options, sink.options)
+    if (redaction.key !== '') yield redaction.key
+  }
 }
 
 /** Text in sensitive options, in tables and lists of them, too. */

@@ -207,6 +207,7 @@ function daemonFacts({
   | 'configApplied'
   | 'configRefused'
   | 'destinationRemoved'
+  | 'streamConfigured'
   | 'streamRemoved'
   | 'redisChanged'
   | 'redisMeasured'
@@ -231,6 +232,8 @@ function daemonFacts({
       metrics.forget({ destination })
       log.info({ destination }, 'the destination is no longer configured')
     },
+    streamConfigured: ({ tenant, stream, everyMs }) =>
+      log.debug({ tenant, stream, everyMs }, 'the stream is configured'),
     streamRemoved({ tenant, stream }) {
       metrics.forget({ tenant, stream })
       log.info({ tenant, stream }, 'the stream is no longer configured')
@@ -285,6 +288,7 @@ function both(one: Listener, other: Listener): Report {
     destinationConfigured: tell('destinationConfigured'),
     configApplied: tell('configApplied'),
     configRefused: tell('configRefused'),
+    streamConfigured: tell('streamConfigured'),
     destinationRemoved: tell('destinationRemoved'),
     streamRemoved: tell('streamRemoved'),
     eventsShipped: tell('eventsShipped'),

@@ -57,6 +57,8 @@ export interface Report {
   configApplied(fact: { tenants: number; destinations: number; broken: number; restart: readonly string[] }): void
   /** A changed configuration could not be put in force; what was before goes on. */
   configRefused(fact: { error: TailraceError }): void
+  /** A stream is part of the configuration; it is looked at so often. */
+  streamConfigured(fact: StreamRef & { everyMs: number }): void
   /** Gone from the configuration: whatever was shown of it is out of date. */
   destinationRemoved(fact: { destination: string }): void
   streamRemoved(fact: StreamRef): void

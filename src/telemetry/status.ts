@@ -29,16 +29,12 @@ export interface Status {
 
 export interface StatusOptions {
   readonly version: string
-  /** How often a stream is read, in milliseconds, as it is configured now. */
-  readonly everyMs?: (stream: StreamRef) => number | undefined
   /** Unix ms; for tests. */
   readonly now?: () => number
 }
 
 type Changeable<T> = { -readonly [K in keyof T]: T[K] }
-type StreamState = Changeable<
-  Omit<StreamStatus, 'watermarkAgeSeconds' | 'everySeconds' | 'eventsPerMinute' | 'pausedBy'>
-> & {
+type StreamState = Changeable<Omit<StreamStatus, 'watermarkAgeSeconds' | 'eventsPerMinute' | 'pausedBy'>> & {
   /** The watermark by our own clock, Unix ms. */
   markAt: number | null
   readonly rate: Rate
@@ -87,7 +83,7 @@ export function createStatus(options: StatusOptions): Status {
       config: keep.config,
       paused: [...keep.paused.values()],
       instances: keep.instance.all().map((state) => instanceStatus(state, now() - startedAt)),
-      streams: keep.stream.all().map((state) => streamStatus(state, options, now())),
+      streams: keep.stream.all().map((state) => streamStatus(state, now())),
       destinations: keep.destination
         .all()
         .map(({ rate, ...state }) => ({ ...state, eventsPerMinute: rate.perMinute() })),
@@ -113,7 +109,7 @@ function newInstance(instance: string, now: () => number): InstanceState {
 }
 
 function newStream(tenant: string, stream: StreamName, now: () => number): StreamState {
-  const nothing = { completeAt: null, lastPass: null, lastError: null, lastGap: null, markAt: null }
+  const nothing = { everySeconds: null, completeAt: null, lastPass: null, lastError: null, lastGap: null, markAt: null }
   return { tenant, stream, ...nothing, eventsRead: 0, failures: 0, gaps: 0, pausedBy: new Set(), rate: createRate(now) }
 }
 
@@ -137,15 +133,9 @@ function instanceStatus(state: InstanceState, ageMs: number): InstanceStatus {
   }
 }
 
-function streamStatus(
-  { markAt, rate, pausedBy, ...state }: StreamState,
-  { everyMs }: StatusOptions,
-  now: number,
-): StreamStatus {
-  const every = everyMs?.(state)
+function streamStatus({ markAt, rate, pausedBy, ...state }: StreamState, now: number): StreamStatus {
   return {
     ...state,
-    everySeconds: every === undefined ? null : every / 1_000,
     watermarkAgeSeconds: markAt === null ? null : Math.max(0, Math.round((now - markAt) / 1_000)),
     eventsPerMinute: rate.perMinute(),
     pausedBy: [...pausedBy],
@@ -165,6 +155,7 @@ type DaemonFact =
   | 'configApplied'
   | 'configRefused'
   | 'destinationRemoved'
+  | 'streamConfigured'
   | 'streamRemoved'
   | 'redisChanged'
   | 'redisMeasured'
@@ -266,6 +257,9 @@ function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
       keep.config = { ...keep.config, refused: errorStatus(error, keep.now()) }
     },
     destinationRemoved: ({ destination }) => keep.destination.forget({ destination }),
+    streamConfigured(fact) {
+      keep.stream.of(fact).everySeconds = fact.everyMs / 1_000
+    },
     streamRemoved: ({ tenant, stream }) => keep.stream.forget({ tenant, stream }),
     redisChanged({ state, reason }) {
       keep.redis = { state, reason: scrub(reason), since: isoTime(keep.now()) }

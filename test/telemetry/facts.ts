@@ -16,6 +16,7 @@ export function reportNormal(report: Report, now = Date.now()): void {
   report.pageCommitted({ ...stream, created: 3, updated: 2, closed: 0, known: 10, late: [7] })
   report.passCompleted({ ...stream, purpose: 'live', pages: 2, records: 15, ms: 900 })
   report.watermarkMoved({ ...stream, completeAt: now - 5_000, clockSkewMs: 0 })
+  report.streamConfigured({ ...stream, everyMs: 15_000 })
   report.destinationConfigured({ destination, sink: 'syslog', format: 'cef', confirms: 'All.', confirmed: true })
   report.eventsShipped({ ...stream, destination, events: 5, bytes: 2_000, ms: 12, delayMs: 6_000 })
   report.backlogMeasured({ destination, batches: 1, bytes: 400, boundBytes: 1_000, deadLetters: 0 })

@@ -16,7 +16,7 @@ export interface Scene extends AsyncDisposable {
 }
 
 export async function openScene(more: { readonly token?: string; readonly host?: string } = {}): Promise<Scene> {
-  const status = createStatus({ version: '1.2.3', everyMs: ({ stream }) => (stream === 'attacks' ? 15_000 : 300_000) })
+  const status = createStatus({ version: '1.2.3' })
   const parts = { status, metrics: createMetrics({ version: '1.2.3' }), ready: () => [] }
   const http = await startHttp({ host: '127.0.0.1', port: 0, ...parts, ...more })
   return { report: status.report, http, [Symbol.asyncDispose]: async () => http[Symbol.asyncDispose]() }
@@ -28,6 +28,10 @@ export function reportWell(report: Report, tenants: readonly string[], now = Dat
   report.redisChanged({ state: 'ready', reason: 'it answers, and has room' })
   report.redisMeasured({ memoryShare: 0.31 })
   for (const instance of ['eu', 'ru']) report.instanceConfigured({ instance, requestsPerSecond: 500 })
+  for (const tenant of tenants) {
+    for (const stream of usual)
+      report.streamConfigured({ tenant, stream, everyMs: stream === 'attacks' ? 15_000 : 300_000 })
+  }
   for (let i = 0; i < 900; i++) report.requestAnswered({ instance: 'eu', operation: 'attack', status: 200, ms: 80 })
   for (let i = 0; i < 120; i++) report.requestAnswered({ instance: 'ru', operation: 'attack', status: 200, ms: 80 })
   for (const [i, tenant] of tenants.entries()) {
