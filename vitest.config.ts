@@ -5,7 +5,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    maxWorkers: 2,
+    // More than there are cores on the smallest machine: most tests wait for processes and sockets.
+    maxWorkers: 4,
     reporters: process.env['CI'] ? ['default'] : ['default'],
     // Node's own loader: the tests run what production runs, by type stripping.
     experimental: { viteModuleRunner: false },

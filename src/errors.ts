@@ -74,6 +74,10 @@ export const errorTable = {
     remedy: 'retry',
     doc: 'The list changed faster than it could be read. The pass starts again; if it persists, raise pageSize.',
   },
+  state_newer: {
+    remedy: 'halt',
+    doc: 'A newer version of Tailrace has written the state of a stream. Run that version again; the stream waits until then.',
+  },
   lease_lost: { remedy: 'retry', doc: 'Another replica has taken this stream over. Nothing to do.' },
 
   redis_unreachable: { remedy: 'retry', doc: 'Redis cannot be reached. Check redis.url and the server.' },

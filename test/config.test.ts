@@ -131,7 +131,7 @@ test('durations and sizes are in milliseconds and bytes', async () => {
   await using folder = await folderWith({ 'main.yaml': text })
   const config = await folder.load()
   expect(config.shutdown.grace).toBe(90_000)
-  expect(config.queue).toEqual({ batchBytes: 524_288, memoryBytes: 2_097_152, backlogBytes: 1024 ** 3 })
+  expect(config.queue).toEqual({ batchBytes: 524_288, trail: 5000, memoryBytes: 2_097_152, backlogBytes: 1024 ** 3 })
   expect(['15s', '10 m', '24h', '7d', '250ms', '15', 'x', '-1s', '1e3s'].map(parseDuration)).toEqual([
     15_000,
     600_000,
@@ -307,7 +307,7 @@ inlineTenants:
       "  http.host (line 5): must be text: write it in quotes",
       "  log.pretty (line 8): must be true or false",
       "  shutdown.grace (line 9): needs a unit, such as 500ms, 15s, 10m, 24h",
-      "  queue (line 10): must have options: batchBytes, backlogBytes, memoryBytes",
+      "  queue (line 10): must have options: batchBytes, backlogBytes, trail, memoryBytes",
       "  service.requestsPerSecond (line 11): must be a number",
       "  simulator.port (line 12): is empty: give it a value, or remove it",
       "  redis.url (line 2): it is not of a known form. Write redis://host:6379, rediss://…, unix:///path, redis+sentinel://h1,h2/master or redis+cluster://h1,h2; special characters in a password percent-encoded.",

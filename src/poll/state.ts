@@ -2,6 +2,7 @@
 // with it, so that the pass, the watermark and what has been seen can never disagree.
 
 import type { GapBody } from '../event.ts'
+import { TailraceError } from '../errors.ts'
 import { beginPass } from './pass.ts'
 import type { Lore, Pass } from './pass.ts'
 import type { EndedReplay, Hole } from './replay.ts'
@@ -83,8 +84,13 @@ export const unborn: PollState = {
 /** A closed range that was not honoured is tried again after a day: services are mended. */
 const rangesRetrySeconds = 86_400
 
+/** Rejects a state of another form: one that a newer version left behind must not be misread by an older one. */
 export function parseState(text: string): PollState {
-  return text === '' ? unborn : { ...unborn, ...(JSON.parse(text) as PollState) }
+  if (text === '') return unborn
+  const state = JSON.parse(text) as Omit<PollState, 'v'> & { readonly v: number }
+  if (state.v === unborn.v) return { ...unborn, ...state, v: unborn.v }
+  const words = `the state of the stream is of form ${state.v}, and this version knows form ${unborn.v}: run the version that wrote it`
+  throw new TailraceError('state_newer', words)
 }
 
 export interface Troubles {

@@ -79,7 +79,7 @@ export const jsonFields = {
   revision: ['number', 'The how-manieth version of its record this is, from 1.'],
   sequence: [
     'number',
-    'Counts the events of a tenant and stream, from 1, without gaps. Events may arrive in another order.',
+    'Counts the events of a tenant and stream, from 1, without gaps. Events may arrive in another order. A replayed event that was known has that of the latest event of its stream.',
   ],
   action: [
     'text',
@@ -103,7 +103,7 @@ export const jsonFields = {
   ],
   severity: [
     'number',
-    "0 to 10, from the threat by the tenant's borders: 0 informational, 1 to 3 low, 4 to 6 medium, 7 and 8 high, 9 and 10 critical. Without a threat 5; of rules and conditions 0, of a gap 7.",
+    "0 to 10, from the threat by the tenant's borders: 0 informational, 1 to 3 low, 4 to 6 medium, 7 and 8 high, 9 and 10 critical. Without a threat 5; of rules, conditions and heartbeats 0, of a gap 7.",
   ],
   replayed: ['true or false', 'Whether a back-fill has read it again: old, and maybe delivered before.'],
   labels: ['object of text', 'The labels of the destination.'],
