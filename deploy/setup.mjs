@@ -90,13 +90,21 @@ function matchesLock(lock) {
 function installModules() {
   say('npm ci')
   // Started by npm: the same one again.
-  const npm = process.env.npm_execpath?.endsWith('.js') ? [process.execPath, process.env.npm_execpath] : ['npm']
-  const options = ['ci', '--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error']
-  run([...npm, ...options], 'npm ci did not work. Is the registry reachable? `npm ci` says more.')
+  const cli = process.env.npm_execpath?.endsWith('.js') ? process.env.npm_execpath : undefined
+  const options = ['--include=dev', '--include=optional', '--no-audit', '--no-fund', '--loglevel=error']
+  const help = 'Is the registry reachable? `npm ci` says more.'
+  const npm = cli ? [process.execPath, cli] : ['npm']
+  run([...npm, 'ci', ...options], `npm ci did not work. ${help}`)
   const own = join(modules, '.bin', 'node')
-  if (existsSync(own) && spawnSync(own, ['--version']).status !== 0 && !isAtLeast(process.versions.node, '24.12')) {
+  if (!existsSync(own)) return
+  if (spawnSync(own, ['--version']).status !== 0) {
+    if (isAtLeast(process.versions.node, '24.12')) return
     fail(`${own} does not run on this machine (a C library other than glibc?). Install a current Node.js.`)
   }
+  // npm leaves out optional packages that are too new for the Node.js that runs it: ours is new enough.
+  const found = cli ?? findProgram('npm')
+  if (!found || isAtLeast(process.versions.node, '24.12')) return
+  run([own, realpathSync(found), 'install', '--no-save', ...options], `npm install did not work. ${help}`)
 }
 
 function setUpPrograms() {
