@@ -39,8 +39,10 @@ export function watchConfig({ first, everyMs = 500, ...parts }: WatchParts): Con
   let rounds = 0
 
   const loop = async (): Promise<void> => {
-    let known = await looksOf(inForce.sources)
-    let before = known
+    // How they looked when they were read for the first time is not known: the first look reads them again, in case
+    // they have changed since.
+    let known = ''
+    let before = await looksOf(inForce.sources)
     while (!stop.signal.aborted) {
       await sleep(everyMs, undefined, { signal: AbortSignal.any([stop.signal, wake.signal]) }).catch(() => undefined)
       wake = new AbortController()
@@ -50,10 +52,11 @@ export function watchConfig({ first, everyMs = 500, ...parts }: WatchParts): Con
       // One that was refused may be missing a file that nobody knew of.
       const again = refused && ++rounds % roundsUntilRetry === 0
       if (stop.signal.aborted || !(wanted || again || (settled && now !== known))) continue
+      const mayBeSilent = known === '' && !wanted
       wanted = false
       // By how they looked before they were read: what changes meanwhile is a change again.
       known = now
-      const next = await replace(inForce, parts)
+      const next = await replace(inForce, { ...parts, first, mayBeSilent })
       refused = next === inForce
       inForce = next
     }
@@ -74,11 +77,15 @@ export function watchConfig({ first, everyMs = 500, ...parts }: WatchParts): Con
 const roundsUntilRetry = 20
 
 /** Returns what is in force then: what was before, where the new one is refused. */
-async function replace(before: Config, { load, apply, applied, refused }: Omit<WatchParts, 'first'>): Promise<Config> {
+async function replace(
+  before: Config,
+  { first, load, apply, applied, refused, mayBeSilent }: WatchParts & { readonly mayBeSilent: boolean },
+): Promise<Config> {
   try {
     const next = withOldTenants(before, await load())
     await apply(next)
-    applied(next, restartFor(before, next))
+    // The first look mostly finds what is in force: nobody needs to be told.
+    if (!mayBeSilent || digestOf(next) !== digestOf(before)) applied(next, restartFor(first, next))
     return next
   } catch (thrown) {
     refused(asTailraceError(thrown))
@@ -105,8 +112,8 @@ const fixedSections = [
   'receiver',
 ] as const
 
-function restartFor(before: Config, next: Config): string[] {
-  return fixedSections.filter((name) => digestOf(before[name]) !== digestOf(next[name]))
+function restartFor(first: Config, next: Config): string[] {
+  return fixedSections.filter((name) => digestOf(first[name]) !== digestOf(next[name]))
 }
 
 /** A digest of how the files look from outside: size, times, identity; of folders also what is in them. */
