@@ -105,9 +105,11 @@ test.concurrent(
     await stage.writeMain([out])
     const names = async (): Promise<string[]> => (await fetchStatus(url)).destinations.map((d) => d.destination)
     await expect.poll(names, patience).toEqual(['out'])
-    expect((await fetchStatus(url)).config.refused).toBeNull()
+    await expect.poll(async () => (await fetchStatus(url)).config.refused, patience).toBeNull()
     daemon.signal('SIGHUP')
-    await expect.poll(() => daemon.lines().filter(({ msg }) => msg === 'the configuration is in force').length).toBe(5)
+    await expect
+      .poll(() => daemon.lines().filter(({ msg }) => msg === 'the configuration is in force').length, patience)
+      .toBe(5)
   },
 )
 
