@@ -1,14 +1,14 @@
 /* oxlint-disable eslint/no-control-regex -- the sequences of a terminal are what it is about */
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { paint, padded } from '../src/commands/styled.ts'
 import { statusLines } from '../src/commands/status-view.ts'
 import { createStatus } from '../src/telemetry/status.ts'
+import { hasTerminals } from './terminal.ts'
 import { fewTenants, openScene, reportNight, reportWell } from './telemetry/scene.ts'
 
 const token = 'a-token-for-a-terminal'
-const hasScript = spawnSync('script', ['--version']).status === 0
 
 async function tailrace(
   args: readonly string[],
@@ -73,7 +73,7 @@ test('status --watch without a terminal is a line at a time, and outlives the da
   expect(await watch.end('SIGINT')).toBe(0)
 })
 
-test.skipIf(!hasScript)('status --watch draws on a terminal, and leaves it as it was', async () => {
+test.skipIf(!hasTerminals)('status --watch draws on a terminal, and leaves it as it was', async () => {
   await using scene = await openScene()
   reportWell(scene.report, fewTenants)
   const run = (rows: number, columns: number, env: object) => {

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { hasTerminals } from '../terminal.ts'
 import { openStage, paths } from './stage.ts'
 
 const client = ['--client', '4711']
@@ -126,7 +126,7 @@ test('deletion asks, counts what was not there as an error, and passes on what t
   expect(world.get('rules', 4711, String(two))).toBeUndefined()
 })
 
-test.skipIf(!existsSync('/usr/bin/script'))('on a terminal a person is asked', async () => {
+test.skipIf(!hasTerminals)('on a terminal a person is asked', async () => {
   await using stage = await openStage()
   const { world, url, credentials } = stage.simulator
   const [rule] = world.records('rules', 4711).map((one) => String(one['id']))
