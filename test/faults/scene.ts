@@ -65,7 +65,7 @@ export async function openScene(options: SceneOptions): Promise<Scene> {
     daemons.push(stack.use(startDaemonProcess(config, process.env['FAULTS_LOG'] ?? join(folder, `log-${nth}`))))
   }
   const doubts: Doubt[] = []
-  const blows = createBlows({ daemons, redis, receiver, doubts })
+  const blows = createBlows({ daemons, redis, receiver, doubts, firstPort: options.firstPort })
   const open = stack.move()
   return {
     simulator,
@@ -164,8 +164,12 @@ function createBlows(parts: {
   readonly redis: TestRedis
   readonly receiver: Receiver
   readonly doubts: Doubt[]
+  readonly firstPort: number
 }): Pick<Scene, 'killDaemon' | 'stopDaemon' | 'killRedis' | 'rollBack' | 'mood'> {
-  const { daemons, redis, receiver, doubts } = parts
+  const { daemons, redis, receiver, doubts, firstPort } = parts
+  const started = async (): Promise<void> => {
+    await Promise.all(daemons.map(async (_, nth) => untilReady(firstPort + nth)))
+  }
   const doubt = (from: number, why: string): void => {
     doubts.push({ from: from - settleMs, until: Date.now() + settleMs, why })
   }
@@ -189,12 +193,14 @@ function createBlows(parts: {
       doubt(from, 'daemon stopped')
     },
     async killRedis() {
+      await started()
       const from = Date.now()
       await redis.kill()
       await redis.start()
       doubt(from, 'Redis killed')
     },
     async rollBack(seconds) {
+      await started()
       const from = Date.now()
       await redis.kill('SIGTERM')
       const folder = join(redis.folder, 'appendonlydir')
@@ -209,6 +215,16 @@ function createBlows(parts: {
       await delay(ms)
       await receiver.mood('well')
     },
+  }
+}
+
+/** A daemon that finds no Redis when it starts ends: that is its manner, and for whoever started it to repair. */
+async function untilReady(port: number): Promise<void> {
+  const until = Date.now() + 20_000
+  while (Date.now() < until) {
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+    if (answer?.ok === true) return
+    await delay(50)
   }
 }
 
