@@ -176,8 +176,9 @@ async function putInForce(config: Config, parts: Parts): Promise<void> {
   const receivers = new Map(
     config.destinations.map((destination) => {
       const known = before.receivers.get(destination.name)
-      const same = known?.digest === receiverDigest(destination)
-      return [destination.name, known !== undefined && same ? known : tracedReceiver(openReceiver(destination), trace)]
+      const digest = receiverDigest(destination)
+      const same = known?.digest === digest ? known : undefined
+      return [destination.name, same ?? tracedReceiver(openReceiver(destination, digest), trace)]
     }),
   )
   for (const { instance } of roster.subscriptions.values()) {

@@ -16,7 +16,8 @@ export interface OpenReceiver extends Receiver {
   dispose(): Promise<void>
 }
 
-export function openReceiver(destination: Destination): OpenReceiver {
+/** `digest`: as `receiverDigest` has it. */
+export function openReceiver(destination: Destination, digest: string): OpenReceiver {
   const { name, format, sink: type, options, concurrency } = destination
   // One that cannot be opened (an unreadable certificate, say) halts itself only, and is tried at each send.
   let sink: Sink | undefined
@@ -24,7 +25,7 @@ export function openReceiver(destination: Destination): OpenReceiver {
   const { contentType } = format
   return {
     name,
-    digest: receiverDigest(destination),
+    digest,
     limits: type.limits(options),
     concurrencyMax: concurrency,
     send: async (records, sendId, signal) => open().send(records, { sendId, contentType }, signal),

@@ -6,6 +6,7 @@ import type { ExitCode, Terminal } from './command.ts'
 import { assent, chooseStreams, misuse, openRedisAccess } from './redis-access.ts'
 import type { RedisAccess, StreamChoice } from './redis-access.ts'
 import { table } from './table.ts'
+import { isoTime } from '../telemetry/iso-time.ts'
 
 export interface LetterOptions extends StreamChoice {
   readonly config: string
@@ -137,8 +138,4 @@ function about({ key, destination, code, reason, at }: StoredLetter): object {
 function lineOf(letter: StoredLetter): string[] {
   const reason = letter.reason.length > 80 ? `${letter.reason.slice(0, 79)}…` : letter.reason
   return [letterId(letter), isoTime(letter.at), letter.code, String(letter.record.length), reason]
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -24,11 +24,11 @@ import { registers } from './registers.ts'
 export async function run(options: { readonly config: string }, terminal: Terminal): Promise<ExitCode> {
   const config = await loadConfig(options.config, terminal.env, registers)
   // The one before, too: what is under way may still speak of it.
-  let known: readonly Config[] = [config]
+  let known = [[...secretsOf(config)]]
   const log = createLog({
     level: config.log.level,
     pretty: config.log.pretty,
-    secrets: () => known.flatMap((one) => [...secretsOf(one)]),
+    secrets: () => known.flat(),
   })
   const metrics = createMetrics({ version })
   const status = createStatus({ version })
@@ -63,7 +63,7 @@ export async function run(options: { readonly config: string }, terminal: Termin
     first: config,
     load: async () => loadConfig(options.config, terminal.env, registers),
     apply: async (next) => {
-      known = [next, ...known.slice(0, 1)]
+      known = [[...secretsOf(next)], ...known.slice(0, 1)]
       await running.apply(next)
     },
     applied: (next, restart) => tellConfig(next, report, restart),

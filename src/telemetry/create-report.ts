@@ -1,11 +1,12 @@
 // Facts to metrics and log lines: the one place that decides both.
 
 import type { TailraceError } from '../errors.ts'
+import { isoTime } from './iso-time.ts'
 import type { Log } from './log.ts'
 import { boundedLabel } from './metrics.ts'
 import type { Metrics } from './metrics.ts'
 import { createRepeats } from './repeats.ts'
-import type { Report } from './report.ts'
+import type { DaemonFacts, ReadFacts, Report, ShipFacts } from './report.ts'
 import { scrub } from './scrub.ts'
 
 export interface ReportParts {
@@ -61,21 +62,6 @@ function levelOf(error: TailraceError): 'warn' | 'error' {
   const { remedy } = error
   return remedy === 'halt' || remedy === 'stop' || error.code === 'internal' ? 'error' : 'warn'
 }
-
-type ReadFacts = Pick<
-  Report,
-  | 'requestAnswered'
-  | 'instanceThrottled'
-  | 'instanceConfigured'
-  | 'pageCommitted'
-  | 'passCompleted'
-  | 'passGivenUp'
-  | 'watermarkMoved'
-  | 'turnFailed'
-  | 'turnRecovered'
-  | 'backlogFull'
-  | 'gapDeclared'
->
 
 function readFacts({ metrics, log, say }: Tellers): ReadFacts {
   const [purposeLabel, operationLabel] = [boundedLabel(20), boundedLabel(200)]
@@ -139,17 +125,6 @@ function readFacts({ metrics, log, say }: Tellers): ReadFacts {
   }
 }
 
-type ShipFacts = Pick<
-  Report,
-  | 'destinationConfigured'
-  | 'eventsShipped'
-  | 'sendFailed'
-  | 'eventDead'
-  | 'destinationChanged'
-  | 'backlogMeasured'
-  | 'certificateSeen'
->
-
 function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
   return {
     destinationConfigured({ destination, sink, format, confirms, confirmed }) {
@@ -198,22 +173,7 @@ function shipFacts({ metrics, log, say }: Tellers): ShipFacts {
 /** What a person must see to, counted from 0 on: a rise from nothing would not be seen as one. */
 const refusals = ['sink_credentials', 'sink_certificate', 'sink_misconfigured'] as const
 
-function daemonFacts({
-  metrics,
-  log,
-  say,
-}: Tellers): Pick<
-  Report,
-  | 'configApplied'
-  | 'configRefused'
-  | 'destinationRemoved'
-  | 'streamConfigured'
-  | 'streamRemoved'
-  | 'redisChanged'
-  | 'redisMeasured'
-  | 'pauseChanged'
-  | 'failed'
-> {
+function daemonFacts({ metrics, log, say }: Tellers): DaemonFacts {
   return {
     configApplied({ tenants, destinations, broken, restart }) {
       metrics.configValid.set(1)
@@ -311,9 +271,4 @@ function count(value: number): number {
 
 function seconds(ms: number): number {
   return count(ms) / 1_000
-}
-
-function isoTime(ms: number): string {
-  const date = new Date(ms)
-  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
 }

@@ -27,8 +27,8 @@ export interface BacklogFact {
   readonly deadLetters: number
 }
 
-/** Facts, in the past tense. None of them throws, blocks, or keeps what it was given. */
-export interface Report {
+/** What happens to requests and streams. */
+export interface ReadFacts {
   /** One request to the service was answered or failed. `status` 0: no answer. */
   requestAnswered(fact: { instance: string; operation: string; status: number; ms: number }): void
   /** The service asked this instance's requests to pause. */
@@ -50,18 +50,12 @@ export interface Report {
   /** Polling of a stream pauses because a destination's backlog is full, or goes on. */
   backlogFull(fact: StreamRef & { destination: string; full: boolean }): void
   gapDeclared(fact: StreamRef & { from: number; to: number; reason: string }): void
+}
 
+/** What happens to batches and destinations. */
+export interface ShipFacts {
   /** A destination is part of the configuration. `confirms`: what a confirmation of it proves, in words. */
   destinationConfigured(fact: DestinationFact): void
-  /** A changed configuration was put in force. `restart`: sections of it that count from the next start. */
-  configApplied(fact: { tenants: number; destinations: number; broken: number; restart: readonly string[] }): void
-  /** A changed configuration could not be put in force; what was before goes on. */
-  configRefused(fact: { error: TailraceError }): void
-  /** A stream is part of the configuration; it is looked at so often. */
-  streamConfigured(fact: StreamRef & { everyMs: number }): void
-  /** Gone from the configuration: whatever was shown of it is out of date. */
-  destinationRemoved(fact: { destination: string }): void
-  streamRemoved(fact: StreamRef): void
   /** A batch, or a part of it, was confirmed. `delayMs`: from the time of its oldest event to the confirmation. */
   eventsShipped(
     fact: StreamRef & { destination: string; events: number; bytes: number; ms: number; delayMs: number },
@@ -73,14 +67,28 @@ export interface Report {
   backlogMeasured(fact: BacklogFact): void
   /** The receiver has shown a certificate that is valid until then, Unix ms. */
   certificateSeen(fact: { destination: string; expiresAt: number }): void
+}
 
-  /** A person has paused something (`tenant:…`, `stream:…`, `destination:…`), or it goes on. `since`: Unix ms. */
-  pauseChanged(fact: { name: string; pause: { since: number; reason: string } | null }): void
-
+/** What happens to the daemon: its configuration, its Redis, what people do. */
+export interface DaemonFacts {
+  /** A changed configuration was put in force. `restart`: sections of it that count from the next start. */
+  configApplied(fact: { tenants: number; destinations: number; broken: number; restart: readonly string[] }): void
+  /** A changed configuration could not be put in force; what was before goes on. */
+  configRefused(fact: { error: TailraceError }): void
+  /** Gone from the configuration: whatever was shown of it is out of date. */
+  destinationRemoved(fact: { destination: string }): void
+  /** A stream is part of the configuration; it is looked at so often. */
+  streamConfigured(fact: StreamRef & { everyMs: number }): void
+  streamRemoved(fact: StreamRef): void
   /** Redis was lost, full, came back, or is another one than before. */
   redisChanged(fact: { state: 'ready' | 'lost' | 'full' | 'replaced'; reason: string }): void
   /** The share of its memory that Redis uses, 0 to 1; 0 where it has no bound. About every 2 s. */
   redisMeasured(fact: { memoryShare: number }): void
+  /** A person has paused something (`tenant:…`, `stream:…`, `destination:…`), or it goes on. `since`: Unix ms. */
+  pauseChanged(fact: { name: string; pause: { since: number; reason: string } | null }): void
   /** Something failed outside of a turn or send. A person should know. */
   failed(fact: { error: TailraceError; during: string }): void
 }
+
+/** Facts, in the past tense. None of them throws, blocks, or keeps what it was given. */
+export interface Report extends ReadFacts, ShipFacts, DaemonFacts {}

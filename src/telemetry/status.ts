@@ -2,7 +2,8 @@
 
 import type { TailraceError } from '../errors.ts'
 import type { StreamName } from '../event.ts'
-import type { Report, StreamRef } from './report.ts'
+import type { DaemonFacts, Report, StreamRef, ReadFacts, ShipFacts } from './report.ts'
+import { isoTime } from './iso-time.ts'
 import { createRate } from './rate.ts'
 import type { Rate } from './rate.ts'
 import { remember } from './remember.ts'
@@ -142,27 +143,7 @@ function streamStatus({ markAt, rate, pausedBy, ...state }: StreamState, now: nu
   }
 }
 
-type ReadFact = Exclude<keyof Report, ShipFact | DaemonFact>
-type ShipFact =
-  | 'destinationConfigured'
-  | 'eventsShipped'
-  | 'sendFailed'
-  | 'eventDead'
-  | 'destinationChanged'
-  | 'backlogMeasured'
-  | 'certificateSeen'
-type DaemonFact =
-  | 'configApplied'
-  | 'configRefused'
-  | 'destinationRemoved'
-  | 'streamConfigured'
-  | 'streamRemoved'
-  | 'redisChanged'
-  | 'redisMeasured'
-  | 'pauseChanged'
-  | 'failed'
-
-function readFacts(keep: Keep): Pick<Report, ReadFact> {
+function readFacts(keep: Keep): ReadFacts {
   return {
     requestAnswered({ instance, status }) {
       const state = keep.instance.of({ instance })
@@ -212,7 +193,7 @@ function readFacts(keep: Keep): Pick<Report, ReadFact> {
   }
 }
 
-function shipFacts(keep: Keep): Pick<Report, ShipFact> {
+function shipFacts(keep: Keep): ShipFacts {
   return {
     destinationConfigured({ destination, ...fact }) {
       Object.assign(keep.destination.of({ destination }), fact)
@@ -248,7 +229,7 @@ function shipFacts(keep: Keep): Pick<Report, ShipFact> {
   }
 }
 
-function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
+function daemonFacts(keep: Keep): DaemonFacts {
   return {
     configApplied({ broken, restart }) {
       keep.config = { appliedAt: isoTime(keep.now()), brokenTenants: broken, restart, refused: null }
@@ -282,9 +263,4 @@ function daemonFacts(keep: Keep): Pick<Report, DaemonFact> {
 
 function errorStatus(error: TailraceError, at: number): ErrorStatus {
   return { code: error.code, message: scrub(error.message), at: isoTime(at) }
-}
-
-function isoTime(ms: number): string {
-  const date = new Date(ms)
-  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString()
 }

@@ -206,6 +206,9 @@ test.concurrent('without a Redis that runs, the commands say so', async ({ expec
   await using daemon = startProcess(['run', '--config', config])
   await daemon.url()
   expect(await tailrace('pause', 'list', '--config', config)).toMatchObject({ code: 0, out: 'Nothing is paused.\n' })
+  // Told to end, it ends its Redis as well.
+  daemon.signal('SIGTERM')
+  expect(await daemon.ended()).toBe(0)
 })
 
 async function startHttpReceiver(

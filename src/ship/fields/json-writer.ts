@@ -1,6 +1,7 @@
 // Writes JSON by a table of fields: what the published mapping says is what the code goes by.
 
 import { Buffer } from 'node:buffer'
+import { cutText } from '../cut-text.ts'
 
 /** What a field may have. Null, undefined, empty text, empty lists and numbers that are none: the field is left out. */
 export type Value =
@@ -178,15 +179,11 @@ function quote(text: string): string {
   return special.test(text) ? JSON.stringify(text.toWellFormed()) : `"${text}"`
 }
 
-const encoder = new TextEncoder()
-
 /** Cuts between characters. */
 function bounded(text: string, cut: string[], path: string, limit: number): string {
-  // A unit of UTF-16 makes at most three bytes of UTF-8.
-  if (text.length * 3 <= limit || Buffer.byteLength(text) <= limit) return text
-  cut.push(path)
-  const head = text.slice(0, limit)
-  return head.slice(0, encoder.encodeInto(head, new Uint8Array(limit)).read)
+  const fitting = cutText(text, limit)
+  if (fitting.length < text.length) cut.push(path)
+  return fitting
 }
 
 /** NEL, U+2028 and U+2029 are legal inside JSON, but some readers of lines break at them. */

@@ -106,7 +106,7 @@ const dayMs = 86_400_000
 const chainMax = 8
 
 /** Sentences for an operator: protocol, certificate with its expiry and who has issued it. */
-export function describePeer({ socket, certificate }: Connection): string[] {
+export function describePeer({ socket, certificate }: Pick<Connection, 'socket' | 'certificate'>): string[] {
   if (!('getProtocol' in socket)) return ['connected over TCP, not encrypted']
   const protocol = socket.getProtocol() ?? 'TLS'
   if (certificate === undefined) return [`${protocol}, no certificate shown`]

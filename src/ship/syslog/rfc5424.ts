@@ -2,6 +2,7 @@
 
 import { Buffer } from 'node:buffer'
 import { levelOf, type Level, type SecurityEvent } from '../../event.ts'
+import { cutText } from '../cut-text.ts'
 import { isoTime } from '../iso-time.ts'
 import type { Frame } from '../sink.ts'
 
@@ -101,7 +102,7 @@ function shortened(head: string, data: string, message: string, bytesMax: number
   if (data !== '-') {
     const start = `${head}${data.slice(0, -1)} originalBytes="${messageBytes}"] `
     const room = bytesMax - Buffer.byteLength(start)
-    if (room >= 0) return start + cut(message, room)
+    if (room >= 0) return start + cutText(message, room)
   }
   return cutAtEnd(`${head}- `, message, bytesMax)
 }
@@ -109,13 +110,5 @@ function shortened(head: string, data: string, message: string, bytesMax: number
 /** Start and message in at most so many bytes; words at the end say how long the message was. */
 export function cutAtEnd(start: string, message: string, bytesMax: number): string {
   const end = `...[cut, was ${Buffer.byteLength(message)} bytes]`
-  return start + cut(message, bytesMax - Buffer.byteLength(start) - end.length) + end
-}
-
-const encoder = new TextEncoder()
-
-/** As much of the text as fits into so many bytes of UTF-8; never half a character. */
-function cut(text: string, bytesMax: number): string {
-  const room = Math.max(0, bytesMax)
-  return text.slice(0, encoder.encodeInto(text.slice(0, room), new Uint8Array(room)).read)
+  return start + cutText(message, bytesMax - Buffer.byteLength(start) - end.length) + end
 }

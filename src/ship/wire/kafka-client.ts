@@ -1,12 +1,13 @@
 // One client of a Kafka cluster, from its first connection to its end, around @platformatic/kafka. The library takes no
 // signal; its work is ended by ending its connections.
 
+import type { X509Certificate } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type * as Library from '@platformatic/kafka'
 import type { ClusterMetadata, Connection, MessageToProduce, Producer, ProducerOptions } from '@platformatic/kafka'
 import { TailraceError } from '../../errors.ts'
-import type { Address } from '../stream/connection.ts'
+import { describePeer, type Address } from '../stream/connection.ts'
 import type { TlsSetup } from '../tls-options.ts'
 
 export type KafkaLibrary = typeof Library
@@ -56,12 +57,13 @@ export function openKafkaClient(library: KafkaLibrary, target: KafkaTarget): Kaf
   const { idempotent } = target
   const producer = new library.Producer(producerOptions(target))
   const seen = new Set<Connection>()
+  const certificates: Certificates = new WeakMap()
   producer.connections.on('connecting', ({ connection }) => {
     seen.add(connection)
     // The library listens for the first error of a connection; a second one would end the process.
     connection.on('error', () => undefined)
     connection.once('close', () => seen.delete(connection))
-    if (target.tls !== undefined) checkPinOf(connection, target.tls)
+    if (target.tls !== undefined) inspect(connection, target.tls, certificates)
   })
 
   return {
@@ -83,7 +85,9 @@ export function openKafkaClient(library: KafkaLibrary, target: KafkaTarget): Kaf
     produce: (messages) => producer.send({ messages, acks: allReplicas, idempotent }),
     partitionOf: (key, partitions) => (library.murmur2(key) & 0x7f_ff_ff_ff) % partitions,
     errorNames: library.protocolErrorsCodesById,
-    describe: () => [...new Set([...seen].filter((one) => one.isConnected()).map(describeConnection))],
+    describe: () => [
+      ...new Set([...seen].filter((one) => one.isConnected()).flatMap((one) => describe(one, certificates))),
+    ],
     destroy() {
       producer.close().catch(() => undefined)
       // Closing waits for what is still to be written, which a stuck broker never takes.
@@ -116,15 +120,19 @@ function producerOptions({ brokers, sasl, tls, timeoutMs, ...target }: KafkaTarg
   }
 }
 
+/** What each connection has shown. Node.js hands it out once: a second look finds none. */
+type Certificates = WeakMap<Connection, X509Certificate>
+
 /** Before the library's own listener, which would send our password. */
-function checkPinOf(connection: Connection, tls: TlsSetup): void {
-  if (!tls.pinned) return
+function inspect(connection: Connection, tls: TlsSetup, certificates: Certificates): void {
   connection.once('connecting', () => {
     process.nextTick(() => {
       const socket = connection.socket as TLSSocket
       socket.prependOnceListener('secureConnect', () => {
+        const certificate = socket.getPeerX509Certificate()
+        if (certificate !== undefined) certificates.set(connection, certificate)
         try {
-          tls.checkPin(socket.getPeerX509Certificate())
+          tls.checkPin(certificate)
         } catch (error) {
           socket.destroy(error as Error)
         }
@@ -133,11 +141,8 @@ function checkPinOf(connection: Connection, tls: TlsSetup): void {
   })
 }
 
-function describeConnection({ host, port, socket }: Connection): string {
-  const at = `broker ${host ?? '?'}:${port ?? '?'}`
-  if (!('getProtocol' in socket)) return `${at}: connected, not encrypted`
-  const tls = socket as TLSSocket
-  const certificate = tls.getPeerX509Certificate()
-  const subject = certificate?.subject.replaceAll('\n', ', ') ?? '?'
-  return `${at}: ${tls.getProtocol()}, certificate of ${subject}, valid until ${certificate?.validTo ?? '?'}`
+function describe(connection: Connection, certificates: Certificates): string[] {
+  const { host, port, socket } = connection
+  const findings = describePeer({ socket, certificate: certificates.get(connection) })
+  return findings.map((finding) => `broker ${host ?? '?'}:${port ?? '?'}: ${finding}`)
 }

@@ -12,6 +12,7 @@ import {
   type SecurityEvent,
   type VulnerabilityBody,
 } from '../../event.ts'
+import { cutText } from '../cut-text.ts'
 import { isoTime } from '../iso-time.ts'
 
 export type ColumnType = 'datetime' | 'string' | 'long' | 'boolean' | 'dynamic'
@@ -166,13 +167,4 @@ function columnJson(type: ColumnType, value: unknown): Fitted | undefined {
       return fitting.length === json.length ? { json, cut: false } : { json: JSON.stringify(fitting), cut: true }
     }
   }
-}
-
-const encoder = new TextEncoder()
-
-/** The longest beginning of so many bytes of UTF-8; no character is torn. */
-function cutText(whole: string, bytes: number): string {
-  // A character of UTF-16 has three bytes of UTF-8 at the most.
-  if (whole.length * 3 <= bytes || Buffer.byteLength(whole) <= bytes) return whole
-  return whole.slice(0, encoder.encodeInto(whole, new Uint8Array(bytes)).read)
 }
