@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { check } from './commands/check.ts'
+import { configOption } from './commands/command.ts'
 import type { ExitCode, Screen, Terminal } from './commands/command.ts'
 import { declareDoctorCommand } from './commands/doctor.ts'
 import { reference } from './commands/reference.ts'
@@ -16,8 +17,6 @@ import { status, statusHelp } from './commands/status.ts'
 import { asTailraceError, errorTable } from './errors.ts'
 import { version } from './version.ts'
 
-const usualConfig = 'config/tailrace.yaml'
-
 type Act = (terminal: Terminal) => Promise<ExitCode>
 
 function declare(act: (work: Act) => void): Command {
@@ -26,7 +25,7 @@ function declare(act: (work: Act) => void): Command {
     .version(version)
     .exitOverride()
     .showHelpAfterError()
-  const config = ['-c, --config <file>', 'the configuration', process.env['TAILRACE_CONFIG'] ?? usualConfig] as const
+  const config = configOption()
 
   program
     .command('run')

@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { createBatches } from '../src/queue/batches.ts'
 import { streamKeys, streamsKey } from '../src/queue/keys.ts'
@@ -6,26 +5,17 @@ import { startReceiver } from '../src/simulator/receiver.ts'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { openFolder, tenantOf } from './acceptance/stage.ts'
 import { startDaemonProcess } from './faults/daemon.ts'
+import { runCommand, type Ended } from './command-line.ts'
 import { startRedis } from './redis.ts'
 import type { TestRedis } from './redis.ts'
-
-interface Answer {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
 
 interface Examined {
   readonly wrong: number
   readonly findings: readonly { severity: string; subject: string; text: string; remedy: string | null }[]
 }
 
-async function doctor(...args: string[]): Promise<Answer> {
-  return await new Promise((resolve) => {
-    execFile(process.execPath, ['src/main.ts', 'doctor', ...args], { timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err })
-    })
-  })
+async function doctor(...args: string[]): Promise<Ended> {
+  return await runCommand(['doctor', ...args])
 }
 
 async function examined(file: string, ...args: string[]): Promise<Examined & { code: number }> {

@@ -1,26 +1,15 @@
 /* oxlint-disable eslint/no-control-regex -- the sequences of a terminal are what it is about */
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { paint, padded } from '../src/commands/styled.ts'
 import { statusLines } from '../src/commands/status-view.ts'
 import { createStatus } from '../src/telemetry/status.ts'
+import { runCommand } from './command-line.ts'
 import { hasTerminals } from './terminal.ts'
 import { fewTenants, openScene, reportNight, reportWell } from './telemetry/scene.ts'
 
 const token = 'a-token-for-a-terminal'
-
-async function tailrace(
-  args: readonly string[],
-  env: object = {},
-): Promise<{ code: number; out: string; err: string }> {
-  return await new Promise((resolve) => {
-    const options = { timeout: 20_000, env: { ...process.env, ...env } }
-    execFile(process.execPath, ['src/main.ts', ...args], options, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err })
-    })
-  })
-}
 
 function watching(command: string, args: readonly string[], env: object = {}) {
   const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -47,10 +36,10 @@ test('status says what is wrong and what to do, with a token from where it is sa
   reportNight(scene.report, fewTenants)
   const { url } = scene.http
   const [shown, none, wrong, misplaced] = await Promise.all([
-    tailrace(['status', '--url', url, '--token-from', 'env:THE_TOKEN'], { THE_TOKEN: token }),
-    tailrace(['status', '--url', url]),
-    tailrace(['status', '--url', url, '--token-from', 'env:THE_TOKEN'], { THE_TOKEN: 'another' }),
-    tailrace(['status', '--url', url, '--token-from', token]),
+    runCommand(['status', '--url', url, '--token-from', 'env:THE_TOKEN'], { THE_TOKEN: token }),
+    runCommand(['status', '--url', url]),
+    runCommand(['status', '--url', url, '--token-from', 'env:THE_TOKEN'], { THE_TOKEN: 'another' }),
+    runCommand(['status', '--url', url, '--token-from', token]),
   ])
   expect(shown).toMatchObject({ code: 0, err: '' })
   expect(shown.out).toContain('5 things need a person')

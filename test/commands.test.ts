@@ -1,4 +1,3 @@
-import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,21 +5,8 @@ import { expect, test } from 'vitest'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { startReceiver } from '../src/simulator/receiver.ts'
 import { startDaemonProcess } from './faults/daemon.ts'
+import { tailrace } from './command-line.ts'
 import { startRedis } from './redis.ts'
-
-interface Ended {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-async function tailrace(...args: string[]): Promise<Ended> {
-  return await new Promise((resolve) => {
-    execFile(process.execPath, ['src/main.ts', ...args], { timeout: 20_000 }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err })
-    })
-  })
-}
 
 async function writeConfig(content: object): Promise<AsyncDisposable & { readonly file: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'tailrace-commands-'))

@@ -31,3 +31,11 @@ export interface Screen {
   /** Just as it is. */
   write(text: string): void
 }
+
+/** Where the configuration is when nobody says so. */
+export const usualConfig = 'config/tailrace.yaml'
+
+/** `--config`, which every command has that reads one. */
+export function configOption(doc = 'the configuration'): readonly [flags: string, doc: string, usual: string] {
+  return ['-c, --config <file>', doc, process.env['TAILRACE_CONFIG'] ?? usualConfig]
+}

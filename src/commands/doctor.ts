@@ -9,6 +9,7 @@ import { exposureWarnings } from '../telemetry/access.ts'
 import { problemsOf } from '../telemetry/page/problems.ts'
 import { counted } from '../telemetry/page/words.ts'
 import { version } from '../version.ts'
+import { configOption } from './command.ts'
 import type { ExitCode, Terminal } from './command.ts'
 import { advice, eachOf, fine, severities, wrong, wrongBy } from './doctor/finding.ts'
 import type { Finding, Severity } from './doctor/finding.ts'
@@ -36,7 +37,7 @@ export function declareDoctorCommand(
   program
     .command('doctor')
     .description('look at everything, and say what is wrong and what to do about it')
-    .option('-c, --config <file>', 'the configuration', process.env['TAILRACE_CONFIG'] ?? 'config/tailrace.yaml')
+    .option(...configOption())
     .option('--all', 'ask for a record of every tenant; else of 100 at most', false)
     .option('--json', 'for programs', false)
     .addHelpText(

@@ -4,6 +4,7 @@ import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 import { discardBacklog, listBacklogs } from './backlog.ts'
 import { listBackfills, startBackfill, stopBackfill } from './backfill.ts'
+import { configOption } from './command.ts'
 import type { ExitCode, Terminal } from './command.ts'
 import { discardLetters, listLetters, requeueLetters, showLetter } from './dead-letters.ts'
 import { momentHelp } from './moment.ts'
@@ -22,11 +23,8 @@ export function declareRepairCommands(program: Command, act: Act): void {
   declareTrace(program, act)
 }
 
-const usualConfig = 'config/tailrace.yaml'
-
 function withConfig(command: Command): Command {
-  const file = process.env['TAILRACE_CONFIG'] ?? usualConfig
-  return command.option('-c, --config <file>', 'the configuration: it says where Redis is', file)
+  return command.option(...configOption('the configuration: it says where Redis is'))
 }
 
 function withStreams(command: Command): Command {

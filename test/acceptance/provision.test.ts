@@ -1,10 +1,10 @@
 // From nothing to delivered events, and through a change of the secret, while one daemon runs all the time.
 
-import { execFile } from 'node:child_process'
 import { mkdir, rm } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { wellKnownCredentials } from '../../src/simulator/directory.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
+import { runCommand } from '../command-line.ts'
 import { startRedis } from '../redis.ts'
 import { eventsIn, fetchStatus, fileDestination, openFolder, startProcess, twice } from './stage.ts'
 
@@ -12,12 +12,8 @@ const { uuid, secret, partnerUuid } = wellKnownCredentials
 const patience = { timeout: 30_000 }
 
 async function tailrace(...args: string[]): Promise<{ readonly code: number; readonly out: string }> {
-  const env = { ...process.env, USER_UUID: uuid, PARTNER_UUID: partnerUuid }
-  return await new Promise((resolve) => {
-    execFile(process.execPath, ['src/main.ts', ...args], { timeout: 30_000, env }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out: out + err })
-    })
-  })
+  const { code, out, err } = await runCommand(args, { USER_UUID: uuid, PARTNER_UUID: partnerUuid })
+  return { code, out: out + err }
 }
 
 test('a client is created, its tenant written, polled, delivered, its secret renewed, and the tenant removed', async () => {

@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'vitest'
 import { eventsIn, fetchStatus, fileDestination, lineCount, openFolder, startProcess } from '../acceptance/stage.ts'
 import type { EventLine } from '../acceptance/stage.ts'
-import { tailrace, openScene } from './stage.ts'
+import { tailrace } from '../command-line.ts'
+import { openScene } from './stage.ts'
 import type { Row } from './stage.ts'
 
 test.concurrent(

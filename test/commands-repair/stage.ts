@@ -1,27 +1,13 @@
 // The commands of repair as a person uses them: on the command line, against a real Redis, with the daemon as a
 // process of its own.
 
-import { execFile } from 'node:child_process'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import type { Simulator } from '../../src/simulator/simulator.ts'
 import { eventsIn, fileDestination, openFolder, tenantOf } from '../acceptance/stage.ts'
 import type { EventLine, Folder } from '../acceptance/stage.ts'
+import { tailrace, type Ended } from '../command-line.ts'
 import { startRedis } from '../redis.ts'
 import type { TestRedis } from '../redis.ts'
-
-export interface Ended {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-}
-
-export async function tailrace(...args: string[]): Promise<Ended> {
-  return await new Promise((resolve) => {
-    execFile(process.execPath, ['src/main.ts', ...args], { timeout: 60_000 }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, out, err })
-    })
-  })
-}
 
 export interface Replayed extends EventLine {
   readonly replayed: boolean

@@ -10,6 +10,7 @@ import { guard, resolveReferences, unreadable, type Environment } from '../../se
 import { createServiceClient, type ServiceClient } from '../../service/client.ts'
 import { openConnections } from '../../service/connections.ts'
 import { checkBaseUrl, resolveBaseUrl } from '../../service/instances.ts'
+import { usualConfig } from '../command.ts'
 import type { ExitCode, Terminal } from '../command.ts'
 import { registers } from '../registers.ts'
 import { rawCredential } from './raw-credential.ts'
@@ -47,8 +48,6 @@ export interface OpenService extends AsyncDisposable {
   /** For what changes something: it is not broken off, as its answer may be all there is to know of it. */
   readonly patience: AbortSignal
 }
-
-const usualConfig = 'config/tailrace.yaml'
 
 export const accessHelp = `
 Who asks, and where:

@@ -27,7 +27,7 @@ import {
   type WriteOptions,
 } from './carry-out.ts'
 import { recordTable } from './columns.ts'
-import { readRule, regexRuleOf, vpatchOf } from './rule-draft.ts'
+import { readRule, regexRuleOf, vpatchOf, type RegexDraft } from './rule-draft.ts'
 import { count, id, ids, repeated } from './values.ts'
 import { readYaml } from './yaml-file.ts'
 
@@ -50,14 +50,7 @@ interface VpatchOptions extends CreateOptions {
   readonly validated: boolean
 }
 
-interface RegexOptions extends CreateOptions {
-  readonly header: string
-  readonly point: string
-  readonly regex: string
-  readonly comment: string
-  readonly attackType: 'any' | 'scanner'
-  readonly validated: boolean
-}
+interface RegexOptions extends CreateOptions, Omit<RegexDraft, 'clientid'> {}
 
 interface DeleteOptions extends AccessOptions, DestroyOptions {
   readonly client?: readonly number[]
